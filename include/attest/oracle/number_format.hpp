@@ -58,6 +58,8 @@ struct NumberFormat {
   bool holds(double x) const { return std::isfinite(x) && round(x) == x; }
 };
 
+namespace formats {
+
 inline constexpr NumberFormat float64{
     "float64", 53, -1022, 1023, std::numeric_limits<double>::max(), true};
 inline constexpr NumberFormat float32{
@@ -68,10 +70,13 @@ inline constexpr NumberFormat bfloat16{"bfloat16", 8, -126, 127, 0x1.fep127, tru
 inline constexpr NumberFormat float8_e4m3fn{"float8_e4m3fn", 4, -6, 8, 448, false};
 inline constexpr NumberFormat float8_e5m2{"float8_e5m2", 3, -14, 15, 57344, true};
 
+}  // namespace formats
+
 // The format called `name`, or null.
 inline const NumberFormat* number_format(std::string_view name) {
   for (const NumberFormat* format :
-       {&float64, &float32, &float16, &bfloat16, &float8_e4m3fn, &float8_e5m2})
+       {&formats::float64, &formats::float32, &formats::float16, &formats::bfloat16,
+        &formats::float8_e4m3fn, &formats::float8_e5m2})
     if (format->name == name) return format;
   return nullptr;
 }

@@ -27,12 +27,12 @@ struct ElementTypeFacts {
 };
 
 inline constexpr ElementTypeFacts element_types[] = {
-    {ElementType::float64, "float64", 8, &float64},
-    {ElementType::float32, "float32", 4, &float32},
-    {ElementType::float16, "float16", 2, &float16},
-    {ElementType::bfloat16, "bfloat16", 2, &bfloat16},
-    {ElementType::float8_e4m3fn, "float8_e4m3fn", 1, &float8_e4m3fn},
-    {ElementType::float8_e5m2, "float8_e5m2", 1, &float8_e5m2},
+    {ElementType::float64, "float64", 8, &formats::float64},
+    {ElementType::float32, "float32", 4, &formats::float32},
+    {ElementType::float16, "float16", 2, &formats::float16},
+    {ElementType::bfloat16, "bfloat16", 2, &formats::bfloat16},
+    {ElementType::float8_e4m3fn, "float8_e4m3fn", 1, &formats::float8_e4m3fn},
+    {ElementType::float8_e5m2, "float8_e5m2", 1, &formats::float8_e5m2},
     {ElementType::boolean, "bool", 1, nullptr},
     {ElementType::int8, "int8", 1, nullptr},
     {ElementType::int16, "int16", 2, nullptr},
