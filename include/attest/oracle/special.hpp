@@ -1,0 +1,155 @@
+// Copyright the attest authors
+// SPDX-License-Identifier: BSL-1.0
+
+// What IEEE 754 makes of the NaNs and infinities in a row: which results are decided by them, and the finite rest.
+#pragma once
+#include <attest/oracle/enclosure.hpp>
+#include <attest/rule.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+namespace attest::oracle {
+
+// The results that are right although no number is; none set: a number is expected.
+struct Special {
+  bool nan = false;
+  bool plus_infinity = false;
+  bool minus_infinity = false;
+  bool zero = false;
+  bool anything = false;  // the definition does not say
+
+  bool any() const { return nan || plus_infinity || minus_infinity || zero || anything; }
+  bool accepts(double got) const {
+    return anything || (nan && std::isnan(got)) || (zero && got == 0) ||
+           (std::isinf(got) && (got > 0 ? plus_infinity : minus_infinity));
+  }
+  static Special of(double value) {
+    Special special;
+    special.nan = std::isnan(value);
+    special.plus_infinity = std::isinf(value) && value > 0;
+    special.minus_infinity = std::isinf(value) && value < 0;
+    return special;
+  }
+};
+
+// A row with its NaNs and infinities taken out: `finite` has 0 in their place and masks the keys whose score is −∞.
+struct SpecialRow {
+  RowData finite;
+  std::vector<double> query, keys, values, bias;  // what `finite` points into
+  std::vector<Special> scaled, capped, biased;    // of each key
+  std::vector<Special> weights;                   // of each key
+  std::vector<Special> outputs;                   // of each column
+};
+
+// `row` may hold NaNs and infinities; `negative_root`: every score is NaN, since the scale is applied by a root it lacks.
+inline SpecialRow separate(const Rule& rule, const RowData& row, bool negative_root) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const std::size_t keys = row.key_count, width = row.width, columns = row.value_width;
+  const auto clean = [](const double* from, std::size_t count) {
+    std::vector<double> numbers(from, from + count);
+    for (double& x : numbers)
+      if (!std::isfinite(x)) x = 0;
+    return numbers;
+  };
+  SpecialRow result{row, clean(row.query, width), clean(row.keys, keys * width), clean(row.values, keys * columns),
+                    std::vector<double>(row.bias, row.bias + keys), {}, {}, {}, {}, {}};
+  result.finite.query = result.query.data();
+  result.finite.keys = result.keys.data();
+  result.finite.values = result.values.data();
+  result.finite.bias = result.bias.data();
+  result.scaled.resize(keys);
+  result.capped.resize(keys);
+  result.biased.resize(keys);
+  result.weights.resize(keys);
+  result.outputs.resize(columns);
+
+  bool empty = true, all_hidden = true, row_is_nan = false, row_is_open = false;
+  for (std::size_t j = 0; j < keys; ++j) {
+    const double* k = row.key(j);
+    double score = 0;  // stands for any finite score
+    bool finite = !negative_root;
+    for (std::size_t t = 0; t < width; ++t) finite = finite && std::isfinite(row.query[t]) && std::isfinite(k[t]);
+    if (!finite) {
+      double product = 0;
+      for (std::size_t t = 0; t < width; ++t) product += row.query[t] * k[t];
+      score = negative_root ? std::numeric_limits<double>::quiet_NaN()
+                            : product * (rule.scale.by_width ? 1.0 : rule.scale.given);
+      if (std::isfinite(score)) score = std::numeric_limits<double>::quiet_NaN();  // 0·∞ beside a finite sum
+      if (score == 0) row_is_open = true;
+    }
+    result.scaled[j] = Special::of(score);
+    if (rule.softcap != 0 && std::isinf(score)) row_is_open = true;  // the cap itself; not worked out
+    result.capped[j] = result.scaled[j];
+    const double biased = score + row.bias[j];
+    result.biased[j] = Special::of(biased);
+    const bool masked = row.bias[j] == -infinity;
+    if (!masked) empty = false;
+    if (masked && !finite && rule.masked_non_finite == MaskedNonFinite::unspecified) {
+      row_is_open = true;
+      continue;
+    }
+    if (std::isnan(biased) || biased == infinity) row_is_nan = true;
+    if (biased != -infinity) all_hidden = false;
+    result.bias[j] = std::isfinite(biased) ? row.bias[j] : -infinity;
+  }
+
+  Special whole;  // what the whole row is, if no number
+  if (empty) {
+    whole.nan = rule.empty_row == EmptyRow::nan;
+    whole.zero = rule.empty_row == EmptyRow::zero;
+    whole.anything = rule.empty_row == EmptyRow::unspecified;
+  } else if (row_is_open) {
+    whole.anything = true;
+  } else if (row_is_nan) {
+    whole.nan = true;
+  } else if (all_hidden) {
+    whole.nan = true;  // ∞ − ∞ in the function body; zero where the weights are guarded, as ONNX's reference does
+    whole.zero = true;
+  }
+  if (empty && rule.empty_row == EmptyRow::mean) {
+    result.query.assign(width, 0);
+    result.bias.assign(keys, 0);
+    result.finite.query = result.query.data();
+    result.finite.bias = result.bias.data();
+  }
+  for (std::size_t j = 0; j < keys; ++j) {
+    result.weights[j] = whole;
+    if (!whole.any() && result.bias[j] == -infinity) result.weights[j].zero = true;
+  }
+  for (std::size_t t = 0; t < columns; ++t) {
+    Special& output = result.outputs[t];
+    output = whole;
+    if (whole.any() && !whole.zero) continue;
+    // Σ p v with a value that is no number: 0·∞ is NaN, and so is ∞ − ∞
+    bool nan = false, plus = false, minus = false, open = false;
+    for (std::size_t j = 0; j < keys; ++j) {
+      const double v = row.value(j)[t];
+      if (std::isfinite(v)) continue;
+      const bool masked = row.bias[j] == -infinity;
+      if (masked && rule.masked_non_finite == MaskedNonFinite::unspecified)
+        open = true;
+      else if (std::isnan(v) || result.bias[j] == -infinity || whole.zero)
+        nan = true;
+      else
+        (v > 0 ? plus : minus) = true;
+    }
+    if (open) {
+      output = {};
+      output.anything = true;
+    } else if (nan || (plus && minus)) {
+      output = {};
+      output.nan = true;
+    } else if (plus || minus) {
+      // a weight that underflows to 0 makes ∞ a NaN
+      output = {};
+      output.nan = true;
+      (plus ? output.plus_infinity : output.minus_infinity) = true;
+    }
+  }
+  return result;
+}
+
+}  // namespace attest::oracle
