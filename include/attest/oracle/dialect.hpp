@@ -331,6 +331,17 @@ Problem read_onnx(const Call& call) {
       default: throw options.wrong("softmax_precision", "1 (float32), 10 (float16), 11 (float64) or 16 (bfloat16)");
     }
   }
+  if (p.format == formats::float64) {
+    // The text takes √scale exactly; the function body takes it in float32 and only then widens it.
+    const float scale = p.rule.scale.by_width ? 1 / std::sqrt(static_cast<float>(p.width()))
+                                              : static_cast<float>(p.rule.scale.given);
+    const double root = scale > 0 ? static_cast<double>(std::sqrt(scale)) : 0;
+    if (root > 0) {
+      Rule body = p.rule;
+      body.scale = Scale::of(root * root);
+      p.alternatives.push_back({"square root of the scale in float32, as the function body has it", body});
+    }
+  }
   const std::int64_t stage = options.integer("qk_matmul_output_mode", 0);
   if (stage < 0 || stage > 3) throw options.wrong("qk_matmul_output_mode", "0, 1, 2 or 3");
   p.score_stage = static_cast<ScoreStage>(stage);

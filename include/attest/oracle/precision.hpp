@@ -7,6 +7,7 @@
 #include <attest/oracle/problem.hpp>
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 namespace attest::oracle {
@@ -17,7 +18,8 @@ struct Precision {
   NumberFormat softmax;     // maximum, exp, sum and division
   NumberFormat weights;     // holds a weight when it multiplies a value
   NumberFormat output;
-  std::size_t tile = 0;  // keys per tile of an online softmax; 0: the whole row at once
+  // Keys per tile of an online softmax, taken in key order; 0: the whole row at once; absent: any of these.
+  std::optional<std::size_t> tile = std::nullopt;
 
   // Largest relative error of exp and tanh in units of `softmax`'s unit roundoff, exclusive of a tiny result's
   // underflow. 4 and 5 units in the last place, what vector libraries promise: glibc's libmvec manual (4 ulp),

@@ -23,8 +23,15 @@ struct Claim {
   Tensor got;
 };
 
+// Another rule that the same text allows, and what it takes differently.
+struct AlternativeRule {
+  std::string reading;
+  Rule rule;
+};
+
 struct Problem {
   Rule rule;
+  std::vector<AlternativeRule> alternatives;
   NumberFormat format{};  // of the query: the format the framework computes in
 
   // (batch, head, row, column) whatever the capture's layout was.

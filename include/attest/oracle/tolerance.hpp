@@ -5,7 +5,8 @@
 // cannot be further from the exact result, whatever order it sums in; so what is further certainly does not meet it.
 //
 // Notation as in enclosure.hpp; u_a, u_S, u_s, u_p the roundoffs of accumulation, score storage, softmax and weights;
-// T the number of rescales of an online softmax (tiles − 1), N the number of visible keys.
+// N the number of visible keys; T the number of rescales of an online softmax over tiles in key order. A rescale by exp(0)
+// loses nothing, so T is at most the number of keys at which the running maximum may rise, from either end.
 //
 // Scores. |ŝ_j − s_j| <= B_j = |c| (d u_a + 4 u) Σ|q k| + u_S |s_j|: the product, then the scale, which may be applied to
 //   q, to k, by its root to both, or to the product (at most two roundings of a constant and two of a product). What is
@@ -39,8 +40,10 @@ struct RowTolerance {
   std::vector<double> scaled, capped, biased;  // of each key
   std::vector<double> weights;
   std::vector<double> outputs;
-  std::vector<bool> vacuous;  // of each output: any blend of the visible values is within tolerance
-  std::vector<double> lowest, highest;  // of each output's visible values
+  // Of each output: whether any blend of the visible values is within tolerance, the least and the greatest of them, and how
+  // far beyond these the sums' roundings may carry a blend.
+  std::vector<bool> vacuous;
+  std::vector<double> lowest, highest, beyond_hull;
   bool may_overflow = false;  // a visible key's score may leave the range of its format
 };
 
@@ -87,6 +90,25 @@ inline bool sums_are_exact(int query_lowest, int key_lowest, double size, const 
          size <= format.largest;
 }
 
+// How often an online softmax may rescale: a key rises above all before it if its score, up to its error, may exceed theirs.
+inline double rescales(const Precision& claim, const RowData& row, const std::vector<double>& below_maximum,
+                       const std::vector<double>& error) {
+  if (claim.tile && *claim.tile == 0) return 0;
+  const auto rises = [&](std::size_t first, std::size_t step) {
+    std::size_t count = 0;
+    double maximum = -std::numeric_limits<double>::infinity();
+    for (std::size_t n = 0, j = first; n < row.key_count; ++n, j += step) {
+      if (!row.visible(j)) continue;
+      count += -below_maximum[j] + error[j] > maximum;
+      maximum = std::max(maximum, -below_maximum[j] - error[j]);
+    }
+    return count == 0 ? 0 : count - 1;  // the first key rescales nothing
+  };
+  std::size_t most = std::max(rises(0, 1), rises(row.key_count - 1, static_cast<std::size_t>(-1)));
+  if (claim.tile) most = std::min(most, (row.key_count - 1) / *claim.tile);
+  return static_cast<double>(most);
+}
+
 }  // namespace detail
 
 // The scores' part: `scaled`, `capped`, `biased`, `may_overflow`.
@@ -126,7 +148,10 @@ void tolerate_scores(const Rule& rule, const Precision& claim, const RowData& ro
     if (error != 0 || !claim.scores.holds(scaled)) error += u_store * (std::fabs(scaled) + error) + smallest;
     error *= 1 + 0x1p-20;
     const double reach = rule.scale_by_square_roots ? size : std::max(size, product_size);
-    bool overflows = reach > claim.accumulate.largest || std::fabs(scaled) + error > claim.scores.largest;
+    const auto overflow = [&](double size_before_rounding) {
+      return !std::isfinite(claim.scores.round(size_before_rounding));
+    };
+    bool overflows = reach > claim.accumulate.largest || overflow(std::fabs(scaled) + error);
     result.scaled[j] = error;
 
     if (rule.softcap != 0) {
@@ -137,9 +162,9 @@ void tolerate_scores(const Rule& rule, const Precision& claim, const RowData& ro
     result.capped[j] = error;
 
     if (row.visible(j) && row.bias[j] != 0) {
+      overflows = overflows || overflow(std::fabs(biased) + error);
       error += (claim.softmax.unit_roundoff() + claim.scores.unit_roundoff()) * (std::fabs(biased) + error) + smallest;
       if (!claim.scores.holds(row.bias[j])) error += claim.scores.unit_roundoff() * std::fabs(row.bias[j]);
-      if (std::fabs(biased) + error > claim.scores.largest) overflows = true;
     }
     result.biased[j] = error;
     // `!(error < ∞)`: the bound itself may have left double
@@ -166,7 +191,7 @@ void tolerate_outputs(const Precision& claim, const RowData& row, const RowEnclo
       ++visible;
       largest_score_error = std::max(largest_score_error, result.biased[j]);
     }
-  const double rescales = claim.tile == 0 ? 0 : std::max(0.0, std::ceil(visible / static_cast<double>(claim.tile)) - 1);
+  const double rescales = detail::rescales(claim, row, exact.below_maximum, result.biased);
   const double exp_error = (1.01 * claim.exp_error * (1 + rescales) + rescales) * u_s;
 
   // |ê_j − e_j| with e relative to the row's maximum, and a lower bound of Σ ê
@@ -225,18 +250,20 @@ void tolerate_outputs(const Precision& claim, const RowData& row, const RowEnclo
   }
   result.outputs.assign(columns, 0);
   result.vacuous.assign(columns, false);
+  result.beyond_hull.assign(columns, 0);
   for (std::size_t t = 0; t < columns; ++t) {
     const double o = exact.outputs[t].high;
     const double hull = std::max({result.highest[t] - o, o - result.lowest[t], 0.0});
     const double blend = std::min(weight_error[t], hull);
     result.vacuous[t] = result.may_overflow || (hull > 0 && weight_error[t] >= hull);
     const double weighted = std::min(size[t], largest[t]);
-    const double tolerance = blend + (u_p + products * (1 + u_p)) * weighted + underflow[t] +
-                             sums * (std::fabs(o) + blend) + visible * claim.accumulate.smallest_subnormal() +
-                             claim.output.smallest_subnormal();
+    const double of_sums = (u_p + products * (1 + u_p)) * weighted + underflow[t] + sums * (std::fabs(o) + blend) +
+                           visible * claim.accumulate.smallest_subnormal() + claim.output.smallest_subnormal();
     // second order: no sum loses more than a tenth, or the bound is void
     const double second_order = sums + products + u_p;
-    result.outputs[t] = second_order < 0.1 ? tolerance * (1 + 2 * second_order + 0x1p-20) : infinity;
+    const double growth = second_order < 0.1 ? 1 + 2 * second_order + 0x1p-20 : infinity;
+    result.outputs[t] = (blend + of_sums) * growth;
+    result.beyond_hull[t] = of_sums * growth;
   }
 }
 

@@ -78,6 +78,7 @@ struct OutputReport {
 
 struct Report {
   Verdict verdict = Verdict::pass;
+  std::string reading;  // under which of the dialect's readings, where it is not the first
   std::vector<OutputReport> outputs;
   std::vector<std::string> not_judged;  // arrays no enclosure exists for yet
   Precision claim{};
@@ -246,20 +247,19 @@ class RowJudge {
       element.exact = exact.outputs[t];
       element.allowed = allowed(tolerance.outputs[t], element.exact, format);
       Decision decision = decide(got[t], element.exact, element.allowed, format);
-      if (tolerance.may_overflow) {
-        // the weights may be anything, and the row may be guarded to 0, but a finite result is still a blend
-        const double slack = element.allowed;
-        const bool blend = got[t] >= std::min(0.0, tolerance.lowest[t]) - slack &&
-                           got[t] <= std::max(0.0, tolerance.highest[t]) + slack;
-        decision = std::isfinite(got[t]) && !blend ? Decision::beyond : Decision::open;
+      if (tolerance.vacuous[t]) {
+        // Any blend of the visible values may be right; where a score overflows so may 0, for a guarded row, and a NaN.
+        const double slack = allowed(tolerance.beyond_hull[t], element.exact, format);
+        double lowest = tolerance.lowest[t], highest = tolerance.highest[t];
+        if (tolerance.may_overflow) lowest = std::min(0.0, lowest), highest = std::max(0.0, highest);
+        const bool blend = got[t] >= lowest - slack && got[t] <= highest + slack;
+        const bool not_a_number = tolerance.may_overflow && !std::isfinite(got[t]);
+        decision = blend || not_a_number ? Decision::open : Decision::beyond;
+        scores_decide_nothing = true;
       } else if (decision == Decision::open) {
         all_decided = false;
       }
       element.verdict = verdict_of(decision);
-      if (tolerance.vacuous[t]) {
-        scores_decide_nothing = true;
-        if (element.verdict == Verdict::pass) element.verdict = Verdict::no_certificate;
-      }
     }
     if (scores_decide_nothing) all_decided = judge_held(row, exact, tolerance, got) && all_decided;
     return all_decided;
@@ -359,8 +359,8 @@ OutputReport judge_copy(const Claim& claim, const NumberFormat& format, Expected
 
 }  // namespace detail
 
-// Judges every output of a call that an enclosure exists for.
-inline Report judge(const Problem& problem, const Precision& claim) {
+// Judges every output of a call that an enclosure exists for, by the problem's first rule.
+inline Report judge_by_rule(const Problem& problem, const Precision& claim) {
   Report report;
   report.claim = claim;
   report.not_judged = problem.not_judged;
@@ -422,6 +422,21 @@ inline Report judge(const Problem& problem, const Precision& claim) {
                                                 }));
   for (const OutputReport& output : report.outputs) report.verdict = std::max(report.verdict, output.verdict);
   return report;
+}
+
+// Judges by each rule the dialect's text allows; the outputs must all be right by the same one. The mildest verdict counts,
+// the first rule before the others.
+inline Report judge(const Problem& problem, const Precision& claim) {
+  Report best = judge_by_rule(problem, claim);
+  for (const AlternativeRule& alternative : problem.alternatives) {
+    if (best.verdict == Verdict::pass) break;
+    Problem other = problem;
+    other.rule = alternative.rule;
+    Report report = judge_by_rule(other, claim);
+    report.reading = alternative.reading;
+    if (report.verdict < best.verdict) best = std::move(report);
+  }
+  return best;
 }
 
 // The whole way from a captured call to its verdict. Throws BadCall where the call cannot be meant.
