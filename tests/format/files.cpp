@@ -87,20 +87,21 @@ std::string zip(const std::vector<Entry>& entries) {
   std::string file;
   std::string directory;
   std::size_t begin = 0;
+  std::uint32_t checksum = 0;
   for (const Entry& entry : entries) {
+    if (!entry.reuses_previous) checksum = entry.checksum ? *entry.checksum : crc32(entry.original);
     const std::uint64_t size = entry.claimed_size.value_or(entry.original.size());
     const std::uint64_t stored_size = entry.claimed_stored_size.value_or(entry.content.size());
     std::string extra;
     if (entry.zip64)
       extra = little_endian(1, 2) + little_endian(16, 2) + little_endian(size, 8) +
               little_endian(stored_size, 8);
-    const std::string facts = little_endian(entry.zip64 ? 45 : 20, 2) +
-                              little_endian(entry.flags, 2) + little_endian(entry.method, 2) +
-                              little_endian(0, 2) + little_endian(0x21, 2) +
-                              little_endian(entry.checksum.value_or(crc32(entry.original)), 4) +
-                              little_endian(entry.zip64 ? 0xffffffff : stored_size, 4) +
-                              little_endian(entry.zip64 ? 0xffffffff : size, 4) +
-                              little_endian(entry.name.size(), 2) + little_endian(extra.size(), 2);
+    const std::string facts =
+        little_endian(entry.zip64 ? 45 : 20, 2) + little_endian(entry.flags, 2) +
+        little_endian(entry.method, 2) + little_endian(0, 2) + little_endian(0x21, 2) +
+        little_endian(checksum, 4) + little_endian(entry.zip64 ? 0xffffffff : stored_size, 4) +
+        little_endian(entry.zip64 ? 0xffffffff : size, 4) + little_endian(entry.name.size(), 2) +
+        little_endian(extra.size(), 2);
     if (!entry.reuses_previous) {
       begin = file.size();
       file += "PK\x03\x04" + facts + entry.name + extra + entry.content;
