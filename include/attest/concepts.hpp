@@ -1,11 +1,21 @@
 // Copyright the attest authors
 // SPDX-License-Identifier: BSL-1.0
 
-// The facts a shape must satisfy, each named as the sentence the compiler prints when it does not hold.
+// The facts a shape must satisfy, each named as the sentence the compiler prints when it does not
+// hold.
 #pragma once
 #include <stddef.h>
 
 namespace attest {
+
+template <class A, class B>
+inline constexpr bool is_same_type = false;
+template <class A>
+inline constexpr bool is_same_type<A, A> = true;
+
+// A + B, A − B: entry by entry.
+template <::size_t LeftRows, ::size_t LeftColumns, ::size_t RightRows, ::size_t RightColumns>
+concept same_shape = LeftRows == RightRows&& LeftColumns == RightColumns;
 
 // A·B: A has as many columns as B has rows.
 template <::size_t LeftColumns, ::size_t RightRows>
@@ -22,6 +32,10 @@ concept one_value_row_per_key_row = KeyRows == ValueRows;
 // A mask says for every query and every key whether the one may see the other.
 template <::size_t MaskRows, ::size_t MaskColumns, ::size_t QueryRows, ::size_t KeyRows>
 concept mask_has_one_row_per_query_and_one_column_per_key =
-    MaskRows == QueryRows && MaskColumns == KeyRows;
+    MaskRows == QueryRows&& MaskColumns == KeyRows;
+
+// Arithmetic happens in one type; a conversion is written where it happens, not found in a result.
+template <class A, class B>
+concept same_number_type = is_same_type<A, B>;
 
 }  // namespace attest

@@ -1,0 +1,117 @@
+// Copyright the attest authors
+// SPDX-License-Identifier: BSL-1.0
+
+// Sums, scaling, product and transpose of matrices, and the two row kernels every product is made
+// of: dot and axpy.
+#pragma once
+#include <attest/concepts.hpp>
+#include <attest/matrix.hpp>
+
+// a·b + c written in one expression may be contracted to one rounding where the target has such an
+// instruction. clang is told not to by this pragma, inside the body it concerns; GCC knows no
+// pragma, only -ffp-contract=off (attest::bit_exact). Undefined again at the end of this header.
+#ifdef __clang__
+#define ATTEST_NO_CONTRACTION _Pragma("STDC FP_CONTRACT OFF")
+#else
+#define ATTEST_NO_CONTRACTION
+#endif
+
+namespace attest {
+
+// x·y = ((0 + x₀y₀) + x₁y₁) + …, strictly from left to right. Eight terms stand in one statement
+// because constant evaluation is paid by the statement; + associates to the left, so the bits are
+// those of the plain loop. Error: |computed − x·y| ≤ n·u·Σ|x_k y_k| (Jeannerod & Rump 2013), plus
+// n/2 times the smallest subnormal.
+template <class T, size_t N>
+constexpr T dot(const T (&x)[N], const T (&y)[N]) {
+  ATTEST_NO_CONTRACTION
+  T sum{};
+  size_t k = 0;
+  for (; k + 8 <= N; k += 8)
+    sum = sum + x[k] * y[k] + x[k + 1] * y[k + 1] + x[k + 2] * y[k + 2] + x[k + 3] * y[k + 3] +
+          x[k + 4] * y[k + 4] + x[k + 5] * y[k + 5] + x[k + 6] * y[k + 6] + x[k + 7] * y[k + 7];
+  for (; k < N; ++k) sum = sum + x[k] * y[k];
+  return sum;
+}
+
+// y ← y + a·x, every entry on its own; eight entries to the statement, as in dot.
+template <class T, size_t N>
+constexpr void axpy(const T& a, const T (&x)[N], T (&y)[N]) {
+  ATTEST_NO_CONTRACTION
+  size_t k = 0;
+  for (; k + 8 <= N; k += 8)
+    y[k] = y[k] + a * x[k], y[k + 1] = y[k + 1] + a * x[k + 1], y[k + 2] = y[k + 2] + a * x[k + 2],
+    y[k + 3] = y[k + 3] + a * x[k + 3], y[k + 4] = y[k + 4] + a * x[k + 4],
+    y[k + 5] = y[k + 5] + a * x[k + 5], y[k + 6] = y[k + 6] + a * x[k + 6],
+    y[k + 7] = y[k + 7] + a * x[k + 7];
+  for (; k < N; ++k) y[k] = y[k] + a * x[k];
+}
+
+// (AB)_ij = Σ_k A_ik B_kj, the sum in the order of dot. Row i of AB is the combination of the rows
+// of B that row i of A prescribes, so B is read by rows and no entry of it is visited out of order.
+template <class T, size_t R, size_t K, class U, size_t L, size_t C>
+  requires same_number_type<T, U> && inner_dimensions_agree<K, L>
+constexpr Matrix<T, R, C> operator*(const Matrix<T, R, K>& a, const Matrix<U, L, C>& b) {
+  Matrix<T, R, C> product;
+  for (size_t i = 0; i < R; ++i)
+    for (size_t k = 0; k < K; ++k) axpy(a.entries[i][k], b.entries[k], product.entries[i]);
+  return product;
+}
+
+template <class T, size_t R, size_t C>
+constexpr Matrix<T, C, R> transpose(const Matrix<T, R, C>& a) {
+  Matrix<T, C, R> result;
+  for (size_t i = 0; i < R; ++i)
+    for (size_t j = 0; j < C; ++j) result.entries[j][i] = a.entries[i][j];
+  return result;
+}
+
+template <class T, size_t R, size_t C, class U, size_t S, size_t D>
+  requires same_number_type<T, U> && same_shape<R, C, S, D>
+constexpr Matrix<T, R, C> operator+(const Matrix<T, R, C>& a, const Matrix<U, S, D>& b) {
+  Matrix<T, R, C> sum;
+  for (size_t i = 0; i < R; ++i)
+    for (size_t j = 0; j < C; ++j) sum.entries[i][j] = a.entries[i][j] + b.entries[i][j];
+  return sum;
+}
+
+template <class T, size_t R, size_t C, class U, size_t S, size_t D>
+  requires same_number_type<T, U> && same_shape<R, C, S, D>
+constexpr Matrix<T, R, C> operator-(const Matrix<T, R, C>& a, const Matrix<U, S, D>& b) {
+  Matrix<T, R, C> difference;
+  for (size_t i = 0; i < R; ++i)
+    for (size_t j = 0; j < C; ++j) difference.entries[i][j] = a.entries[i][j] - b.entries[i][j];
+  return difference;
+}
+
+// The number comes first, as in print; it takes the type of the entries.
+template <class T, size_t R, size_t C>
+constexpr Matrix<T, R, C> operator*(typename Matrix<T, R, C>::value_type number,
+                                    const Matrix<T, R, C>& a) {
+  Matrix<T, R, C> scaled;
+  for (size_t i = 0; i < R; ++i)
+    for (size_t j = 0; j < C; ++j) scaled.entries[i][j] = number * a.entries[i][j];
+  return scaled;
+}
+
+// Ones on the diagonal: IA = A = AI.
+template <class T, size_t N>
+constexpr Matrix<T, N, N> identity() {
+  Matrix<T, N, N> result;
+  for (size_t i = 0; i < N; ++i) result.entries[i][i] = T(1);
+  return result;
+}
+
+template <class A, class B>
+concept can_multiply = requires(const A& a, const B& b) {
+  a* b;
+};
+
+template <class A, class B>
+concept can_add = requires(const A& a, const B& b) {
+  a + b;
+};
+
+}  // namespace attest
+
+#undef ATTEST_NO_CONTRACTION

@@ -1,0 +1,20 @@
+// Copyright the attest authors
+// SPDX-License-Identifier: BSL-1.0
+
+// Attention for fixed sizes, in reading order: values with shapes, elementary functions, softmax,
+// attention, its cost.
+#pragma once
+#include <attest/matrix.hpp>
+
+#include <attest/concepts.hpp>
+
+#include <attest/algebra.hpp>
+
+#include <attest/exp.hpp>
+#include <attest/sqrt.hpp>
+
+#include <attest/mask.hpp>
+#include <attest/softmax.hpp>
+
+#include <attest/attention.hpp>
+#include <attest/cost.hpp>

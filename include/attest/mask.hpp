@@ -1,0 +1,64 @@
+// Copyright the attest authors
+// SPDX-License-Identifier: BSL-1.0
+
+// Which keys a query may see: all of them, none of the future, or what a boolean matrix says.
+#pragma once
+#include <attest/concepts.hpp>
+#include <attest/matrix.hpp>
+
+namespace attest {
+
+struct Everything {
+  constexpr bool operator()(size_t, size_t) const { return true; }
+};
+inline constexpr Everything everything{};
+
+// Key j is visible to query i when j ≤ i + earlier_keys: nobody reads ahead. Where queries and keys
+// start together (top-left alignment) earlier_keys is 0; where the queries are the last of the
+// sequence, its first keys already in a cache (bottom-right alignment), it is how many keys came
+// before the first query: keys − queries.
+struct Causal {
+  size_t earlier_keys = 0;
+
+  constexpr bool operator()(size_t i, size_t j) const { return j <= i + earlier_keys; }
+};
+inline constexpr Causal causal{};
+constexpr Causal causal_after(size_t earlier_keys) {
+  return {earlier_keys};
+}
+
+// A mask is a Matrix<bool, queries, keys>: true lets the query attend (the polarity of PyTorch and
+// ONNX). A rule is anything that answers rule(i, j), a user's own included; it fits every shape.
+template <class Rule>
+  requires requires(const Rule& rule, size_t i) {
+  bool(rule(i, i));
+}
+constexpr bool sees(const Rule& rule, size_t i, size_t j) {
+  return rule(i, j);
+}
+template <size_t Queries, size_t Keys>
+constexpr bool sees(const Matrix<bool, Queries, Keys>& mask, size_t i, size_t j) {
+  return mask.entries[i][j];
+}
+
+template <class Visible>
+concept says_which_keys_a_query_sees = requires(const Visible& visible, size_t i) {
+  {sees(visible, i, i)};
+};
+
+// The shape a mask has and the one a rule takes on.
+template <class Visible, size_t Queries>
+inline constexpr size_t mask_rows = Queries;
+template <size_t R, size_t C, size_t Queries>
+inline constexpr size_t mask_rows<Matrix<bool, R, C>, Queries> = R;
+template <class Visible, size_t Keys>
+inline constexpr size_t mask_columns = Keys;
+template <size_t R, size_t C, size_t Keys>
+inline constexpr size_t mask_columns<Matrix<bool, R, C>, Keys> = C;
+
+template <class Visible, size_t Queries, size_t Keys>
+concept fits = says_which_keys_a_query_sees<Visible> &&
+    mask_has_one_row_per_query_and_one_column_per_key<mask_rows<Visible, Queries>,
+                                                      mask_columns<Visible, Keys>, Queries, Keys>;
+
+}  // namespace attest
