@@ -1,0 +1,28 @@
+// Copyright the attest authors
+// SPDX-License-Identifier: BSL-1.0
+
+// Visibility at run time: a cache of any length, a mask of any pattern.
+#include "random_matrix.hpp"
+//
+#include <attest/mask.hpp>
+
+namespace {
+using namespace attest;
+using namespace tests;
+}  // namespace
+
+TEST_CASE("rules and masks say who sees whom", "[mask]") {
+  rc::prop("with n earlier keys, query i is token n + i and sees itself and all before", [] {
+    const auto n = *rc::gen::inRange<size_t>(0, 100), i = *rc::gen::inRange<size_t>(0, 100);
+    const auto j = *rc::gen::inRange<size_t>(0, 300);
+    RC_CLASSIFY(sees(causal_after(n), i, j));
+    RC_ASSERT(sees(causal_after(n), i, j) == (j <= n + i));
+    RC_ASSERT(sees(causal, n + i, j) == sees(causal_after(n), i, j));
+    RC_ASSERT(sees(everything, i, j));
+  });
+  rc::prop("a mask says its entries", [] {
+    const auto mask = *masks<4, 6>();
+    const auto i = *rc::gen::inRange<size_t>(0, 4), j = *rc::gen::inRange<size_t>(0, 6);
+    RC_ASSERT(sees(mask, i, j) == mask[i][j]);
+  });
+}

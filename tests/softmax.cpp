@@ -1,0 +1,109 @@
+// Copyright the attest authors
+// SPDX-License-Identifier: BSL-1.0
+
+// softmax on random scores: a distribution, in the order of the scores, as near to the exact one as
+// softmax.hpp says.
+#include "random_matrix.hpp"
+//
+#include <attest/algebra.hpp>
+#include <attest/softmax.hpp>
+#include <cmath>
+
+#include "reference_attention.hpp"
+
+namespace {
+using namespace attest;
+using namespace tests;
+
+// e^{x_j} / Σ e^{x_k} as it stands in the definition: what the subtraction of the maximum is for.
+template <class T, size_t N>
+Matrix<T, 1, N> without_subtraction(const Matrix<T, 1, N>& x) {
+  Matrix<T, 1, N> weights;
+  T total{};
+  for (size_t j = 0; j < N; ++j) total += weights[0][j] = attest::exp(x[0][j]);
+  for (size_t j = 0; j < N; ++j) weights[0][j] /= total;
+  return weights;
+}
+
+template <class T, size_t N>
+void laws() {
+  rc::prop("S21: weights are not negative and sum to one within n u", [] {
+    const auto x = *numbers<T, 3, N>();
+    const auto visible = *masks<3, N>();
+    const auto weights = softmax(x, visible);
+    for (size_t i = 0; i < 3; ++i) {
+      Real sum;
+      bool any = false;
+      for (size_t j = 0; j < N; ++j) {
+        RC_ASSERT(weights[i][j] >= 0);
+        RC_ASSERT(visible[i][j] || weights[i][j] == 0);
+        sum += Real(weights[i][j]);
+        any = any || visible[i][j];
+      }
+      RC_ASSERT(abs(Real(sum - (any ? 1 : 0))) <= higher_orders * N * unit_roundoff<T>);
+    }
+  });
+  rc::prop("the error is within (n + 2 + a + ln n) u", [] {
+    const auto x = *numbers<T, 1, N>();
+    const auto mask = *masks<1, N>();
+    const auto weights = softmax(x, mask);
+    std::vector<Real> scores;
+    std::vector<bool> visible;
+    for (size_t j = 0; j < N; ++j) scores.push_back(Real(x[0][j])), visible.push_back(mask[0][j]);
+    const auto exact = reference_softmax(scores, visible);
+    for (size_t j = 0; j < N; ++j)
+      if (visible[j])
+        RC_ASSERT(abs(Real(Real(weights[0][j]) - exact.weight[j])) <= softmax_bound<T>(exact, j));
+  });
+  rc::prop("S17: every visible entry keeps a positive weight unless it underflows", [] {
+    const auto x = *numbers<T, 1, N>();  // within ±16: 32 apart at most
+    const auto weights = softmax(x);
+    for (size_t j = 0; j < N; ++j) RC_ASSERT(weights[0][j] > 0);
+  });
+  rc::prop("a larger score has no smaller weight", [] {
+    const auto x = *numbers<T, 1, N>();
+    const auto weights = softmax(x);
+    for (size_t j = 0; j < N; ++j)
+      for (size_t k = 0; k < N; ++k)
+        if (x[0][j] >= x[0][k]) RC_ASSERT(weights[0][j] >= weights[0][k]);
+  });
+  rc::prop("softmax(x + c) = softmax(x), to the bit where x + c is exact", [] {
+    const auto x = *integers<T, 1, N>(1000);
+    const auto c = static_cast<T>(*rc::gen::inRange(-1000000, 1000000));
+    auto shifted = x;
+    for (T& y : shifted[0]) y += c;
+    RC_ASSERT(softmax(shifted) == softmax(x));
+  });
+  rc::prop("shuffled scores have shuffled weights, within the bound of the sum", [] {
+    const auto x = *numbers<T, 1, N>();
+    const auto order = *orders<N>();
+    const auto weights = transpose(softmax(x)),
+               shuffled = transpose(softmax(transpose(rows_of(transpose(x), order))));
+    for (size_t j = 0; j < N; ++j) {
+      const Real a(shuffled[j][0]), b(weights[order[j]][0]);
+      RC_ASSERT(abs(Real(a - b)) <= higher_orders * 2 * N * unit_roundoff<T> * b + smallest<T>);
+    }
+  });
+}
+
+}  // namespace
+
+TEST_CASE("softmax in float", "[softmax]") {
+  laws<float, 1>();
+  laws<float, 2>();
+  laws<float, 13>();
+}
+
+TEST_CASE("softmax in double", "[softmax]") {
+  laws<double, 1>();
+  laws<double, 2>();
+  laws<double, 13>();
+}
+
+TEST_CASE("S5: without the maximum subtracted large scores overflow, with it they do not",
+          "[softmax]") {
+  const auto small = matrix({{1.f, 2.f, 3.f}}), large = matrix({{101.f, 102.f, 103.f}});
+  CHECK(std::abs(without_subtraction(small)[0][2] - softmax(small)[0][2]) < 1e-6f);
+  CHECK(std::isnan(without_subtraction(large)[0][2]));
+  CHECK(softmax(large) == softmax(small));
+}
