@@ -66,7 +66,7 @@ class Builder final : public nlohmann::json_sax<Json> {
     if (dynamic_cast<const Json::out_of_range*>(&error))
       fail(with_key(where_, path()),
            fmt::format("found the number {}, more than a double holds", printable(token, 40)));
-    // "[json.exception.parse_error.101] parse error at line 1, column 2: ..." without its beginning.
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: ..." from "line" on.
     std::string_view text = error.what();
     text.remove_prefix(std::min(text.size(), text.find("] ") + 2));
     constexpr std::string_view opening = "parse error at ";
