@@ -54,12 +54,22 @@ static_assert(kernels_are_the_plain_loops<8>(), "one statement");
 static_assert(kernels_are_the_plain_loops<16>(), "two statements");
 static_assert(kernels_are_the_plain_loops<29>(), "three statements and a remainder");
 
-// The order is from left to right and nothing else: 1 + 2^-53 rounds to 1 and does so twice, while
-// the two small terms together would have reached the next number.
+// The order is from left to right and nothing else: 1 + 2^-53 rounds to 1 as often as it is added,
+// while two of the small terms added to each other first would reach the next number.
+template <size_t N>
+constexpr double one_and_grains() {
+  Matrix<double, 2, N> m;
+  for (size_t k = 0; k < N; ++k) {
+    m[0][k] = k == 0 ? 1 : 0x1p-53;
+    m[1][k] = 1;
+  }
+  return dot(m[0], m[1]);
+}
+static_assert(one_and_grains<3>() == 1, "(1 + 2^-53) + 2^-53 = 1");
+static_assert(one_and_grains<8>() == 1 && one_and_grains<16>() == 1 && one_and_grains<29>() == 1,
+              "no two terms are added to each other first");
 constexpr double ones[] = {1, 1, 1};
-constexpr double grains[] = {1, 0x1p-53, 0x1p-53};
 constexpr double grains_first[] = {0x1p-53, 0x1p-53, 1};
-static_assert(dot(grains, ones) == 1, "(1 + 2^-53) + 2^-53 = 1");
 static_assert(dot(grains_first, ones) == 1 + 0x1p-52, "(2^-53 + 2^-53) + 1 = 1 + 2^-52");
 
 // Products round before they are added: (1 + 2^-27)^2 - 1 = 2^-26 exactly after rounding, 2^-54
