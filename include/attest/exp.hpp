@@ -77,11 +77,13 @@ constexpr float exp(float x) noexcept {
   const Wide base{power_of_two[k & 63][0], power_of_two[k & 63][1]};
   const Wide significand = (base >> 1) + (bits::multiply_high(base, e_to_r_minus_1) >> 7);
 
-  // significand·2^(k/64 - 126), to be rounded to 53 bits, or fewer where the result is subnormal.
+  // significand·2^(e - 126), e = k/64, to be rounded to 53 bits, or fewer where the result is
+  // subnormal. Between half the smallest subnormal number and that number no bits are left to keep:
+  // dropping 127 rounds up to it, also where the significand, just above 2, would need 128.
   const int carry = static_cast<int>(significand.high >> 63);
   const int result_exponent = (k >> 6) + carry;
   const int lost = result_exponent < -1022 ? -1022 - result_exponent : 0;
-  const int drop = 74 + carry + lost;
+  const int drop = lost < 53 ? 74 + carry + lost : 127;
   const uint64_t rounded = ((significand + (Wide{0, 1} << (drop - 1))) >> drop).low;
   return bits::bit_cast<double>(
       lost > 0 ? rounded : rounded + (static_cast<uint64_t>(result_exponent + 1022) << 52));

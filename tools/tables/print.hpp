@@ -45,12 +45,14 @@ std::vector<Real> interpolate(Function f, Real low, Real high, std::size_t degre
   return coefficient;
 }
 
-// The same for an f with a removable singularity at 0, given as its Taylor series: Σ term(n)·xⁿ.
+// A function with a removable singularity at 0, given by its Taylor series: Σ term(n)·xⁿ.
 template <class Term>
 auto series(Term term) {
-  return [term](const Real& x) {
+  std::vector<Real> terms;
+  for (int n = 0; n <= 120; ++n) terms.push_back(term(n));
+  return [terms](const Real& x) {
     Real sum = 0;
-    for (int n = 160; n >= 0; --n) sum = sum * x + term(n);
+    for (std::size_t n = terms.size(); n-- > 0;) sum = sum * x + terms[n];
     return sum;
   };
 }
@@ -68,12 +70,12 @@ inline std::vector<Real> rounded(std::vector<Real> coefficients) {
   return coefficients;
 }
 
-// The largest |f| over 4001 points of [low, high], as a power of two.
+// The largest |f| over 1001 points of [low, high], as a power of two.
 template <class Function>
 double largest_log2(Function f, const Real& low, const Real& high) {
   Real largest = 0;
-  for (int i = 0; i <= 4000; ++i) {
-    const Real value = abs(f(Real(low + (high - low) * i / 4000)));
+  for (int i = 0; i <= 1000; ++i) {
+    const Real value = abs(f(Real(low + (high - low) * i / 1000)));
     if (value > largest) largest = value;
   }
   return log2(largest).convert_to<double>();

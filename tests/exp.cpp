@@ -1,0 +1,146 @@
+// Copyright the attest authors
+// SPDX-License-Identifier: BSL-1.0
+
+// exp against e^x with 50 digits: the nearest float, the nearest double.
+#include "catch.hpp"
+//
+#include <attest/exp.hpp>
+#include <limits>
+#include <random>
+
+#include "nearest.hpp"
+
+namespace {
+using namespace tests;
+
+template <class T>
+constexpr T infinity = std::numeric_limits<T>::infinity();
+
+template <class T>
+bool exp_is_nearest(T x) {
+  const Exact exact = x < -1000 ? Exact(0) : x > 1000 ? ldexp(Exact(1), 1100) : exp(Exact(x));
+  return is_nearest(attest::exp(x), exact);
+}
+
+template <class T>
+void special_values(T smallest_that_overflows, T largest_that_vanishes) {
+  REQUIRE(attest::exp(T(0)) == 1);
+  REQUIRE(attest::exp(T(-0.0)) == 1);
+  REQUIRE(attest::exp(infinity<T>) == infinity<T>);
+  REQUIRE(same_bits(attest::exp(-infinity<T>), T(0)));
+  REQUIRE(attest::exp(std::numeric_limits<T>::denorm_min()) == 1);
+  REQUIRE(attest::exp(std::numeric_limits<T>::max()) == infinity<T>);
+  REQUIRE(same_bits(attest::exp(std::numeric_limits<T>::lowest()), T(0)));
+  REQUIRE(attest::exp(smallest_that_overflows) == infinity<T>);
+  REQUIRE(attest::exp(std::nextafter(smallest_that_overflows, T(0))) < infinity<T>);
+  REQUIRE(same_bits(attest::exp(largest_that_vanishes), T(0)));
+  REQUIRE(attest::exp(std::nextafter(largest_that_vanishes, T(0))) ==
+          std::numeric_limits<T>::denorm_min());
+}
+
+// Uniform in [low, high], from a generator of its own so that a failure repeats.
+template <class T>
+void uniform_is_nearest(T low, T high, int count) {
+  std::mt19937_64 generator(42);
+  std::uniform_real_distribution<T> x(low, high);
+  for (int i = 0; i < count; ++i) {
+    const T at = x(generator);
+    CAPTURE(at);
+    REQUIRE(exp_is_nearest(at));
+  }
+}
+}  // namespace
+
+TEST_CASE("exp at the ends of its range") {
+  special_values<float>(0x1.62e43p+6f, -0x1.9fe36ap+6f);
+  special_values<double>(0x1.62e42fefa39fp+9, -0x1.74910d52d3052p+9);
+}
+
+TEST_CASE("exp of a NaN is the same NaN, quiet") {
+  for (const std::uint32_t payload : {1u, 0x00400000u, 0x0012345u})
+    for (const std::uint32_t sign : {0u, 0x80000000u})
+      REQUIRE(same_bits(attest::exp(from_bits<float>(sign | 0x7f800000u | payload)),
+                        from_bits<float>(sign | 0x7fc00000u | payload)));
+  for (const std::uint64_t payload : {1ull, 0x0008000000000000ull, 0x0000123456789abcull})
+    for (const std::uint64_t sign : {0ull, 0x8000000000000000ull})
+      REQUIRE(same_bits(attest::exp(from_bits<double>(sign | 0x7ff0000000000000u | payload)),
+                        from_bits<double>(sign | 0x7ff8000000000000u | payload)));
+}
+
+// The floats whose exponential is within 2^-50 of the middle between two floats: all there are.
+TEST_CASE("exp of the hardest floats") {
+  for (const float x : {-0x1.d2259ap+3f, -0x1.e1dbe2p-8f, -0x1.c1c4b8p-10f, -0x1p-25f,
+                        0x1.fdff02p-17f, 0x1.62b666p+1f, 0x1.036492p+1f}) {
+    CAPTURE(x);
+    REQUIRE(exp_is_nearest(x));
+  }
+}
+
+// The doubles closest to the middle between two among 1.5·10^9 random ones: 2^-80 to 2^-84 away.
+TEST_CASE("exp of hard doubles") {
+  for (const double x : {0x1.19a56fc6f2ea6p-12,  -0x1.e1ff54977d2f3p-10, -0x1.ee848fe2b09b8p-9,
+                         0x1.1d97d08b6d6a8p-14,  0x1.79fb6cbff41fcp+8,   -0x1.f00a445675377p-14,
+                         0x1.655157b69e5f2p-4,   -0x1.42c0ef4cb74f6p-28, 0x1.81621ad6348f4p+1,
+                         -0x1.0003864403862p-24, -0x1.d114bff2ec5fp-23,  0x1.5fb89c2cdfap+0,
+                         0x1.0cfd64fd1388dp+8,   -0x1.82d7f9160a426p+4,  -0x1.db74c1c3538ccp+6,
+                         -0x1.6e7be061cc1f2p+1,  0x1.6761a642c5e1ap+4,   0x1.0257f8fbed2a1p-29,
+                         -0x1.b9c6a8e686716p+7,  -0x1.0b611bd71c5f3p+9}) {
+    CAPTURE(x);
+    REQUIRE(exp_is_nearest(x));
+  }
+}
+
+// e^x is nearly 1 + x, and 1 + x may be the middle between two doubles.
+TEST_CASE("exp of small doubles") {
+  for (int e = -60; e < -8; ++e)
+    for (const double m : {1.0, 1 + 0x1p-52, 1.5, 2 - 0x1p-52})
+      for (const double sign : {1.0, -1.0}) {
+        const double x = sign * std::ldexp(m, e);
+        CAPTURE(x);
+        REQUIRE(exp_is_nearest(x));
+      }
+}
+
+TEST_CASE("exp of random numbers") {
+  uniform_is_nearest<float>(-20, 0, 3000);
+  uniform_is_nearest<float>(-105, -86, 3000);
+  uniform_is_nearest<float>(-1, 1, 3000);
+  uniform_is_nearest<float>(0, 89, 3000);
+  uniform_is_nearest<double>(-40, 0, 3000);
+  uniform_is_nearest<double>(-746, -707, 3000);
+  uniform_is_nearest<double>(-1, 1, 3000);
+  uniform_is_nearest<double>(0, 710, 3000);
+  rc::prop("any float", [](std::uint32_t word) {
+    const auto x = from_bits<float>(word);
+    RC_ASSERT(std::isnan(x) || exp_is_nearest(x));
+  });
+  rc::prop("any double", [](std::uint64_t word) {
+    const auto x = from_bits<double>(word);
+    RC_ASSERT(std::isnan(x) || exp_is_nearest(x));
+  });
+}
+
+// Computed with MPFR; tests/exhaustive holds every float to MPFR and computes the number for
+// stride 1.
+TEST_CASE("exp of every 257th float") {
+  REQUIRE(fingerprint([](float x) { return attest::exp(x); }, 257) == 0x45ba164588d216bf);
+}
+
+TEST_CASE("exp is at run time what it is at compile time") {
+  constexpr auto table = [] {
+    struct {
+      float single[64];
+      double twofold[64];
+    } values{};
+    for (int i = 0; i < 64; ++i) {
+      values.single[i] = attest::exp(static_cast<float>(i * i) * 0.0371f - 100);
+      values.twofold[i] = attest::exp(i * i * 0.371 - 747);
+    }
+    return values;
+  }();
+  volatile int start = 0;  // unknown to the compiler
+  for (int n = start; n < 64; ++n) {
+    REQUIRE(same_bits(table.single[n], attest::exp(static_cast<float>(n * n) * 0.0371f - 100)));
+    REQUIRE(same_bits(table.twofold[n], attest::exp(n * n * 0.371 - 747)));
+  }
+}

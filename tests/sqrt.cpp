@@ -1,0 +1,96 @@
+// Copyright the attest authors
+// SPDX-License-Identifier: BSL-1.0
+
+// sqrt against √x with 50 digits: the nearest float, the nearest double.
+#include "catch.hpp"
+//
+#include <attest/sqrt.hpp>
+#include <limits>
+#include <random>
+
+#include "nearest.hpp"
+
+namespace {
+using namespace tests;
+
+template <class T>
+bool sqrt_is_nearest(T x) {
+  return is_nearest(attest::sqrt(x), sqrt(Exact(x)));
+}
+
+template <class T>
+void special_values() {
+  constexpr T infinity = std::numeric_limits<T>::infinity();
+  REQUIRE(same_bits(attest::sqrt(T(0)), T(0)));
+  REQUIRE(same_bits(attest::sqrt(-T(0)), -T(0)));
+  REQUIRE(attest::sqrt(infinity) == infinity);
+  REQUIRE(std::isnan(attest::sqrt(-infinity)));
+  REQUIRE(std::isnan(attest::sqrt(T(-1))));
+  REQUIRE(std::isnan(attest::sqrt(-std::numeric_limits<T>::denorm_min())));
+  REQUIRE(std::isnan(attest::sqrt(std::numeric_limits<T>::quiet_NaN())));
+}
+
+// Squares of the numbers with half the digits, and their neighbours: the root is exact, or as close
+// to a number or to the middle between two as a root can be.
+template <class T>
+void near_squares() {
+  constexpr int digits = std::numeric_limits<T>::digits;
+  std::mt19937_64 generator(42);
+  for (int i = 0; i < 5000; ++i) {
+    const T half = static_cast<T>(generator() >> (64 - digits / 2));
+    const T square = half * half;
+    CAPTURE(half);
+    REQUIRE(attest::sqrt(square) == half);
+    if (half > 0) REQUIRE(sqrt_is_nearest(std::nextafter(square, T(0))));
+    REQUIRE(sqrt_is_nearest(std::nextafter(square, std::numeric_limits<T>::infinity())));
+    const T middle = half + T(0.5);
+    REQUIRE(sqrt_is_nearest(middle * middle));
+  }
+}
+
+template <class T>
+void every_exponent() {
+  std::mt19937_64 generator(42);
+  for (int e = std::numeric_limits<T>::min_exponent - std::numeric_limits<T>::digits;
+       e < std::numeric_limits<T>::max_exponent; ++e)
+    for (int i = 0; i < 5; ++i) {
+      const T m = i == 0   ? T(1)
+                  : i == 1 ? std::nextafter(T(2), T(1))
+                           : 1 + static_cast<T>(generator() >> 11) * T(0x1p-53);
+      const T x = std::ldexp(m, e);
+      CAPTURE(x);
+      REQUIRE(sqrt_is_nearest(x));
+    }
+}
+}  // namespace
+
+TEST_CASE("sqrt at the ends of its range") {
+  special_values<float>();
+  special_values<double>();
+}
+
+TEST_CASE("sqrt near squares") {
+  near_squares<float>();
+  near_squares<double>();
+}
+
+TEST_CASE("sqrt in every binade") {
+  every_exponent<float>();
+  every_exponent<double>();
+}
+
+TEST_CASE("sqrt of random numbers") {
+  rc::prop("any float from 0", [](std::uint32_t word) {
+    const auto x = from_bits<float>(word & 0x7fffffff);
+    RC_ASSERT(!std::isfinite(x) || sqrt_is_nearest(x));
+  });
+  rc::prop("any double from 0", [](std::uint64_t word) {
+    const auto x = from_bits<double>(word & 0x7fffffffffffffff);
+    RC_ASSERT(!std::isfinite(x) || sqrt_is_nearest(x));
+  });
+}
+
+// Computed with MPFR, as in exp.cpp.
+TEST_CASE("sqrt of every 257th float") {
+  REQUIRE(fingerprint([](float x) { return attest::sqrt(x); }, 257) == 0x419cda7fe569474d);
+}
