@@ -235,6 +235,12 @@ static_assert(can_attend<Q8, K8, V8>);
 static_assert(!can_attend<K8, Q8, V8> && !can_attend<Q8, V8, K8> && !can_attend<V8, K8, Q8>,
               "S16: roles swapped");
 static_assert(!can_attend<K8, V8, Q8> && !can_attend<V8, Q8, K8>, "S16: roles rotated");
+static_assert(!can_attend<Key<float, 5, 8>, K8, V8> && !can_attend<Value<float, 5, 8>, K8, V8>,
+              "S16: only a query asks");
+static_assert(!can_attend<Q8, Query<float, 7, 8>, V8> && !can_attend<Q8, Value<float, 7, 8>, V8>,
+              "S16: only a key is found");
+static_assert(!can_attend<Q8, K8, Query<float, 7, 8>> && !can_attend<Q8, K8, Key<float, 7, 8>>,
+              "S16: only a value is handed over");
 static_assert(!can_attend<Matrix<float, 5, 8>, K8, V8>, "S16: a matrix is no query");
 static_assert(!std::is_constructible_v<Q8, Key<float, 5, 8>>, "S16: a key does not become a query");
 

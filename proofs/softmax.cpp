@@ -61,6 +61,9 @@ static_assert(hidden[0][0] == Rational(8, 11) && hidden[0][1] == Rational(0) &&
               "2^3, 2^0, 2^1 over 11");
 static_assert(hidden[1][0] == Rational(0) && hidden[1][3] == Rational(0),
               "nothing seen, nothing weighed");
+static_assert(softmax(matrix({{1.f, 0.f, 3e38f}}), matrix({{true, true, false}})) ==
+                  softmax(matrix({{1.f, 0.f, -3e38f}})),
+              "however large it is");
 static_assert(softmax(scores, causal)[0][0] == Rational(1), "S10: the first query sees one key");
 
 // S5: without the subtraction the exponentials of large scores are infinite and their quotient is

@@ -58,14 +58,28 @@ void rounding() {
 
 }  // namespace
 
+// A property is a section, known by its name: sizes of their own sections, or all but the first
+// would be skipped.
 TEST_CASE("matrices form an algebra", "[algebra]") {
-  exact_laws<float>();
-  exact_laws<double>();
+  SECTION("float") {
+    exact_laws<float>();
+  }
+  SECTION("double") {
+    exact_laws<double>();
+  }
 }
 
 TEST_CASE("products err by n units at most", "[algebra]") {
-  rounding<float, 1>();
-  rounding<float, 8>();
-  rounding<float, 29>();
-  rounding<double, 29>();
+  SECTION("float, 1 term") {
+    rounding<float, 1>();
+  }
+  SECTION("float, 8 terms") {
+    rounding<float, 8>();
+  }
+  SECTION("float, 29 terms") {
+    rounding<float, 29>();
+  }
+  SECTION("double, 29 terms") {
+    rounding<double, 29>();
+  }
 }

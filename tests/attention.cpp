@@ -197,14 +197,24 @@ void same_bits() {
 
 }  // namespace
 
+// A property is a section, known by its name: sizes of their own sections, or all but the first
+// would be skipped.
 TEST_CASE("attention in float", "[attention]") {
-  laws<float, 5, 6, 4, 3>();
-  laws<float, 3, 11, 9, 8>();
+  SECTION("5 queries, 6 keys, widths 4 and 3") {
+    laws<float, 5, 6, 4, 3>();
+  }
+  SECTION("3 queries, 11 keys, widths 9 and 8") {
+    laws<float, 3, 11, 9, 8>();
+  }
 }
 
 TEST_CASE("attention in double", "[attention]") {
-  laws<double, 5, 6, 4, 3>();
-  laws<double, 3, 11, 9, 8>();
+  SECTION("5 queries, 6 keys, widths 4 and 3") {
+    laws<double, 5, 6, 4, 3>();
+  }
+  SECTION("3 queries, 11 keys, widths 9 and 8") {
+    laws<double, 3, 11, 9, 8>();
+  }
 }
 
 TEST_CASE("one query, one key", "[attention]") {

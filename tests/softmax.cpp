@@ -88,16 +88,30 @@ void laws() {
 
 }  // namespace
 
+// A property is a section, known by its name: sizes of their own sections, or all but the first
+// would be skipped.
 TEST_CASE("softmax in float", "[softmax]") {
-  laws<float, 1>();
-  laws<float, 2>();
-  laws<float, 13>();
+  SECTION("1 score") {
+    laws<float, 1>();
+  }
+  SECTION("2 scores") {
+    laws<float, 2>();
+  }
+  SECTION("13 scores") {
+    laws<float, 13>();
+  }
 }
 
 TEST_CASE("softmax in double", "[softmax]") {
-  laws<double, 1>();
-  laws<double, 2>();
-  laws<double, 13>();
+  SECTION("1 score") {
+    laws<double, 1>();
+  }
+  SECTION("2 scores") {
+    laws<double, 2>();
+  }
+  SECTION("13 scores") {
+    laws<double, 13>();
+  }
 }
 
 TEST_CASE("S5: without the maximum subtracted large scores overflow, with it they do not",
