@@ -202,7 +202,7 @@ constexpr auto lower_triangle = matrix({{true, false, false, false},
                                         {true, true, true, false},
                                         {true, true, true, true}});
 static_assert(exactly(Q, K, V, lower_triangle) == past,
-              "S10: the causal rule is the lower triangle");
+              "S10: causal is the lower triangle");
 
 // The last two queries, their first two keys already cached, get the last two rows.
 constexpr Query last_two{matrix<Rational>({{2, 1, 0}, {0, 0, 0}})};

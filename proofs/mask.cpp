@@ -1,7 +1,7 @@
 // Copyright the attest authors
 // SPDX-License-Identifier: BSL-1.0
 
-// Visibility is a rule (i, j) or a matrix of booleans; the causal rule is the lower triangle,
+// Visibility is a predicate of (i, j) or a matrix of booleans; causal is the lower triangle,
 // shifted by a cache.
 #include <attest/mask.hpp>
 
@@ -31,12 +31,12 @@ static_assert(pattern<2, 5>(causal_after(3)) == matrix({{x, x, x, x, o}, {x, x, 
 static_assert(pattern<2, 5>(causal) == matrix({{x, o, o, o, o}, {x, x, o, o, o}}), "top-left");
 static_assert(pattern<3, 3>(causal_after(0)) == lower_triangle, "nothing cached: plain causal");
 
-// Anything that answers (i, j) is a rule.
+// Anything that answers (i, j) will do.
 constexpr auto neighbours = [](size_t i, size_t j) { return i <= j + 1 && j <= i + 1; };
 static_assert(pattern<3, 3>(neighbours) == matrix({{x, x, o}, {x, x, x}, {o, x, x}}),
-              "a user's own rule");
+              "a user's own");
 
-// A rule fits every shape, a mask its own.
+// A predicate fits every shape, a mask its own.
 static_assert(fits<Everything, 2, 5> && fits<Causal, 2, 5> && fits<decltype(neighbours), 2, 5>);
 static_assert(fits<Matrix<bool, 2, 5>, 2, 5>);
 static_assert(!fits<Matrix<bool, 5, 2>, 2, 5>, "a transposed mask");

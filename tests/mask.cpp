@@ -11,7 +11,7 @@ using namespace attest;
 using namespace tests;
 }  // namespace
 
-TEST_CASE("rules and masks say who sees whom", "[mask]") {
+TEST_CASE("predicates and masks say who sees whom", "[mask]") {
   rc::prop("with n earlier keys, query i is token n + i and sees itself and all before", [] {
     const auto n = *rc::gen::inRange<size_t>(0, 100), i = *rc::gen::inRange<size_t>(0, 100);
     const auto j = *rc::gen::inRange<size_t>(0, 300);

@@ -28,13 +28,15 @@ constexpr Causal causal_after(size_t earlier_keys) {
 }
 
 // A mask is a Matrix<bool, queries, keys>: true lets the query attend (the polarity of PyTorch and
-// ONNX). A rule is anything that answers rule(i, j), a user's own included; it fits every shape.
-template <class Rule>
-  requires requires(const Rule& rule, size_t i) {
-  bool(rule(i, i));
-}
-constexpr bool sees(const Rule& rule, size_t i, size_t j) {
-  return rule(i, j);
+// ONNX). Besides masks, anything that answers visible(i, j) will do, a user's own included; it fits
+// every shape.
+template <class Visible>
+concept answers_for_a_query_and_a_key =
+    requires(const Visible& visible, size_t i) { bool(visible(i, i)); };
+
+template <answers_for_a_query_and_a_key Visible>
+constexpr bool sees(const Visible& visible, size_t i, size_t j) {
+  return visible(i, j);
 }
 template <size_t Queries, size_t Keys>
 constexpr bool sees(const Matrix<bool, Queries, Keys>& mask, size_t i, size_t j) {
@@ -42,11 +44,10 @@ constexpr bool sees(const Matrix<bool, Queries, Keys>& mask, size_t i, size_t j)
 }
 
 template <class Visible>
-concept says_which_keys_a_query_sees = requires(const Visible& visible, size_t i) {
-  {sees(visible, i, i)};
-};
+concept says_which_keys_a_query_sees =
+    requires(const Visible& visible, size_t i) { sees(visible, i, i); };
 
-// The shape a mask has and the one a rule takes on.
+// The shape a mask has, and the one that everything else takes on.
 template <class Visible, size_t Queries>
 inline constexpr size_t mask_rows = Queries;
 template <size_t R, size_t C, size_t Queries>

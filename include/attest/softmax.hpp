@@ -21,13 +21,14 @@ namespace attest {
 // u·a_j in the exponent, that is by a factor e^{±u·a_j}; exp by 1 ± u; the sum of n positive terms
 // by (1 ± u)^{n−1}; the division by 1 ± u. The denominator inherits the weighted mean of its terms'
 // errors, u·(1 + Σ_k g_k a_k), and Σ_k g_k a_k = H(g) − ln Σ_k e^{−a_k} ≤ ln n, the entropy of n
-// outcomes. Together
-//   |computed_j − g_j| ≤ (n + 2 + a_j + ln n)·u·g_j, up to terms in u², plus 2 smallest subnormals
-//   where e^{−a_j} or the quotient underflows; |Σ_j computed_j − 1| ≤ n·u, up to terms in u²: the
-//   terms as computed were summed and divided.
+// outcomes. Together, up to terms in u²,
+//   |computed_j − g_j| ≤ (n + 2 + a_j + ln n)·u·g_j,
+// and 2 smallest subnormals more where e^{−a_j} or the quotient underflows. The terms as computed
+// are summed and divided, so that
+//   |Σ_j computed_j − 1| ≤ n·u.
 // Blanchard, D. J. Higham & N. J. Higham, "Accurately computing the log-sum-exp and softmax
-// functions" (2021), give the analysis with 2·max_j a_j in place of a_j + ln n, and show that
-// subtracting the maximum costs no accuracy.
+// functions", IMA J. Numer. Anal. 41(4), 2021, analyse the same computation and find that
+// subtracting the maximum costs no accuracy, while e^{x_j − ln Σ e^{x_k}} may lose some.
 template <class T, size_t N, class Visible>
 constexpr void softmax_row(T (&x)[N], const Visible& visible, size_t i) {
   size_t first = 0;
