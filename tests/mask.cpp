@@ -18,6 +18,7 @@ TEST_CASE("predicates and masks say who sees whom", "[mask]") {
     RC_CLASSIFY(sees(causal_after(n), i, j));
     RC_ASSERT(sees(causal_after(n), i, j) == (j <= n + i));
     RC_ASSERT(sees(causal, n + i, j) == sees(causal_after(n), i, j));
+    RC_ASSERT(sees(causal_after(n), i, n + i) && !sees(causal_after(n), i, n + i + 1));
     RC_ASSERT(sees(everything, i, j));
   });
   rc::prop("a mask says its entries", [] {
