@@ -120,7 +120,7 @@ inline Enclosure enclosure(const Wide& value, double radius) {
   const auto high = static_cast<double>(value);
   const Wide rest = value - high;
   const auto low = static_cast<double>(rest);
-  return {high, low, radius + 0x1p-100 * std::fabs(low) + 0x1p-1074};
+  return {high, low, radius + 0x1p-53 * std::fabs(low) + 0x1p-1074};
 }
 
 }  // namespace attest::oracle

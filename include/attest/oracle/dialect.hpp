@@ -197,12 +197,13 @@ inline Tensor broadcast_mask(const Tensor& found, const Problem& problem, bool p
 
 // Query, key and value fit each other; the first sentence of every definition of attention.
 inline void check_shapes(const Problem& p) {
-  const auto fits = [](const std::string& name, const Tensor& array, std::size_t axis, std::size_t expected,
-                       const std::string& meaning) {
-    if (array.shape[axis] != expected)
-      throw BadCall("array \"" + name + "\": found " + std::to_string(array.shape[axis]) + " " + meaning +
-                    ", expected " + std::to_string(expected) + " (as (batch, heads, rows, columns) it has shape " +
-                    to_string(array.shape) + ")");
+  const auto fits = [](const std::string& name, const Tensor& array, std::size_t axis, const Tensor& other,
+                       const std::string& other_name) {
+    constexpr const char* axes[] = {"batch entries", "heads", "rows", "columns"};
+    if (array.shape[axis] != other.shape[axis])
+      throw BadCall("array \"" + name + "\": found " + std::to_string(array.shape[axis]) + " " + axes[axis] +
+                    ", expected " + std::to_string(other.shape[axis]) + " as \"" + other_name +
+                    "\" has; (batch, heads, rows, columns) is " + to_string(array.shape));
   };
   const auto positive = [](const std::string& name, const Tensor& array, std::initializer_list<std::size_t> axes) {
     for (std::size_t axis : axes)
@@ -216,11 +217,11 @@ inline void check_shapes(const Problem& p) {
   positive("q", p.query, {0, 1, 2, 3});
   positive("k", p.key, {1});
   positive("v", p.value, {3});
-  fits("k", p.key, 0, p.batches(), "batch entries");
-  fits("k", p.key, 3, p.width(), "columns, the query's width,");
-  fits("v", p.value, 0, p.batches(), "batch entries");
-  fits("v", p.value, 1, p.key_value_heads(), "heads");
-  fits("v", p.value, 2, p.key.shape[2], "rows, one for each key,");
+  fits("k", p.key, 0, p.query, "q");
+  fits("k", p.key, 3, p.query, "q");
+  fits("v", p.value, 0, p.query, "q");
+  fits("v", p.value, 1, p.key, "k");
+  fits("v", p.value, 2, p.key, "k");
   if (p.query_heads() % p.key_value_heads() != 0)
     throw BadCall("array \"q\": found " + std::to_string(p.query_heads()) + " heads, expected a multiple of the " +
                   std::to_string(p.key_value_heads()) + " heads of \"k\"");

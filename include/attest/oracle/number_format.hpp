@@ -63,7 +63,7 @@ namespace formats {
 inline constexpr NumberFormat float64{
     "float64", 53, -1022, 1023, std::numeric_limits<double>::max(), true};
 inline constexpr NumberFormat float32{
-    "float32", 24, -126, 127, std::numeric_limits<float>::max(), true};
+    "float32", 24, -126, 127, 0x1.fffffep127, true};
 inline constexpr NumberFormat float16{"float16", 11, -14, 15, 65504, true};
 inline constexpr NumberFormat bfloat16{"bfloat16", 8, -126, 127, 0x1.fep127, true};
 // OCP 8-bit floating point, revision 1.0: e4m3fn has no infinity, its top mantissa pattern is NaN.
@@ -85,9 +85,9 @@ inline const NumberFormat* number_format(std::string_view name) {
 inline double decode(std::uint16_t bits, const NumberFormat& format, int total_bits) {
   const int fraction_bits = format.precision - 1;
   const int exponent_bits = total_bits - 1 - fraction_bits;
-  const unsigned fraction = bits & ((1u << fraction_bits) - 1);
-  const unsigned exponent = (bits >> fraction_bits) & ((1u << exponent_bits) - 1);
-  const double sign = (bits >> (total_bits - 1)) & 1 ? -1.0 : 1.0;
+  const unsigned fraction = unsigned{bits} & ((1u << fraction_bits) - 1);
+  const unsigned exponent = (unsigned{bits} >> fraction_bits) & ((1u << exponent_bits) - 1);
+  const double sign = (unsigned{bits} >> (total_bits - 1)) & 1 ? -1.0 : 1.0;
   const unsigned top = (1u << exponent_bits) - 1;
   if (exponent == top && format.has_infinity)
     return fraction ? std::numeric_limits<double>::quiet_NaN()

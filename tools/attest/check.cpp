@@ -1,0 +1,43 @@
+// Copyright the attest authors
+// SPDX-License-Identifier: BSL-1.0
+
+#include <attest/check.hpp>
+#include <attest/format/bad_input.hpp>
+#include <attest/format/capture.hpp>
+
+#include <algorithm>
+#include <new>
+
+namespace attest::command {
+
+Outcome check(const std::string& capture, const CheckOptions& options) {
+  Outcome outcome;
+  outcome.capture = capture;
+  try {
+    format::Capture loaded = format::load_capture(capture);
+    if (!options.dialect.empty()) loaded.call.dialect = options.dialect;
+    for (const auto& [step, claim] : options.precision) loaded.call.precision[step] = claim;
+    outcome.subject = loaded.call.subject;
+    outcome.dialect = loaded.call.dialect;
+    outcome.report = oracle::judge(loaded.call);
+  } catch (const format::BadInput& bad) {
+    outcome.error = bad.what();
+  } catch (const oracle::BadCall& bad) {
+    outcome.error = capture + ": " + bad.what();
+  } catch (const std::bad_alloc&) {
+    outcome.error = capture + ": not enough memory to judge it";
+  }
+  return outcome;
+}
+
+int exit_code(const std::vector<Outcome>& outcomes) {
+  using oracle::Verdict;
+  const auto any_unreadable = std::any_of(outcomes.begin(), outcomes.end(),
+                                          [](const Outcome& outcome) { return !outcome.error.empty(); });
+  if (any_unreadable) return 2;
+  Verdict gravest = Verdict::pass;
+  for (const Outcome& outcome : outcomes) gravest = std::max(gravest, outcome.report.verdict);
+  return gravest == Verdict::fail ? 1 : gravest == Verdict::no_certificate ? 3 : 0;
+}
+
+}  // namespace attest::command

@@ -1,0 +1,35 @@
+// Copyright the attest authors
+// SPDX-License-Identifier: BSL-1.0
+
+// Check: judges captures, each by itself; one that cannot be read spoils none of the others.
+#pragma once
+#include <attest/oracle/verdict.hpp>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace attest::command {
+
+// What the command line says in place of the captures' own options; empty: nothing.
+struct CheckOptions {
+  std::string dialect;
+  std::map<std::string, oracle::Attribute> precision;  // accumulate, scores, softmax, weights, tile
+};
+
+// What became of one capture: a report, or the reason why there is none.
+struct Outcome {
+  std::string capture;  // its path as given
+  std::string subject;
+  std::string dialect;
+  std::string error;  // one line; empty where there is a report
+  oracle::Report report;
+};
+
+Outcome check(const std::string& capture, const CheckOptions& options);
+
+// 0: every capture passes. 1: one fails. 2: one could not be read. 3: one is undecided. In the order 2, 1, 3, 0.
+int exit_code(const std::vector<Outcome>& outcomes);
+
+}  // namespace attest::command

@@ -1,0 +1,88 @@
+// Copyright the attest authors
+// SPDX-License-Identifier: BSL-1.0
+
+// attest: is this output of attention right?
+#include <attest/oracle/dialect.hpp>
+#include <attest/check.hpp>
+#include <attest/report.hpp>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace attest;
+
+constexpr int bad_input = 2;
+
+void write(std::FILE* to, const std::string& text) { std::fwrite(text.data(), 1, text.size(), to); }
+
+int check(const std::vector<std::string>& captures, const command::CheckOptions& options, bool json) {
+  std::vector<command::Outcome> outcomes;
+  for (const std::string& capture : captures) {
+    outcomes.push_back(command::check(capture, options));
+    const command::Outcome& outcome = outcomes.back();
+    if (!outcome.error.empty()) write(stderr, "attest: " + outcome.error + "\n");
+    else if (!json) write(stdout, command::in_words(outcome));
+  }
+  if (json) write(stdout, command::as_json(outcomes));
+  return command::exit_code(outcomes);
+}
+
+int dialects() {
+  for (const oracle::Dialect& dialect : oracle::dialects) write(stdout, fmt::format("{:10}{}\n", dialect.name, dialect.source));
+  return 0;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Judges implementations of attention.", "attest");
+  app.require_subcommand(1);
+
+  CLI::App* check_command = app.add_subcommand("check", "Is this output right? 0: pass, 1: fail, 2: bad input, 3: undecided");
+  std::vector<std::string> captures;
+  command::CheckOptions options;
+  bool json = false;
+  check_command->add_option("CAPTURE", captures, "NAME.npz, with NAME.json beside it")->required();
+  check_command->add_option("--dialect", options.dialect, "whose definition to judge by, instead of the capture's own");
+  std::string formats[4];
+  const char* const steps[4] = {"accumulate", "scores", "softmax", "weights"};
+  const char* const meanings[4] = {"format that products are summed in", "format that holds a score",
+                                   "format of maximum, exp, sum and division", "format of a weight when it multiplies a value"};
+  for (int step = 0; step < 4; ++step)
+    check_command->add_option(std::string("--") + steps[step], formats[step], meanings[step])->type_name("FORMAT");
+  std::int64_t tile = 0;
+  CLI::Option* tile_option =
+      check_command->add_option("--tile", tile, "keys per tile of an online softmax; 0: the whole row at once");
+  check_command->add_flag("--json", json, "the same as data");
+
+  CLI::App* dialects_command = app.add_subcommand("dialects", "Whose definitions attest knows");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    write(stderr, fmt::format("attest: {}; attest --help lists what it knows\n", error.what()));
+    return bad_input;
+  }
+  if (dialects_command->parsed()) return dialects();
+  for (int step = 0; step < 4; ++step)
+    if (!formats[step].empty()) options.precision[steps[step]] = formats[step];
+  if (tile_option->count() != 0) options.precision["tile"] = tile;
+  return check(captures, options, json);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& unforeseen) {
+    write(stderr, fmt::format("attest: {}\n", unforeseen.what()));
+    return bad_input;
+  }
+}

@@ -1,0 +1,170 @@
+// Copyright the attest authors
+// SPDX-License-Identifier: BSL-1.0
+
+#include <attest/report.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace attest::command {
+namespace {
+
+using oracle::Element;
+using oracle::OutputReport;
+using oracle::Verdict;
+using Json = nlohmann::ordered_json;
+
+// As many digits as tell the numbers of the format apart.
+std::string got(double value) {
+  const auto narrow = static_cast<float>(value);
+  return static_cast<double>(narrow) == value ? fmt::format("{}", narrow) : fmt::format("{}", value);
+}
+
+std::string expected(const oracle::Special& special) {
+  std::string text;
+  const auto add = [&](bool accepted, const char* word) {
+    if (accepted) text += (text.empty() ? "" : " or ") + std::string(word);
+  };
+  add(special.nan, "nan");
+  add(special.plus_infinity, "inf");
+  add(special.minus_infinity, "-inf");
+  add(special.zero, "0");
+  return text;
+}
+
+double error(const Element& element) { return std::fabs((element.got - element.exact.high) - element.exact.low); }
+
+std::string place(const Element& element, const std::string& output) {
+  const bool keys = output != "out" && output != "qk_matmul_output";
+  return fmt::format("batch {}, head {}, {} {}, {} {}", element.index[0], element.index[1], keys ? "key" : "query",
+                     element.index[2], output == "qk_matmul_output" ? "key" : "column", element.index[3]);
+}
+
+std::string worst_line(const Element& element, const std::string& output) {
+  std::string line = fmt::format("at ({}): got {}, ", place(element, output), got(element.got));
+  if (element.expected.any()) return line + "expected " + expected(element.expected);
+  line += "exact " + to_decimal(element.exact);
+  if (std::isfinite(element.got)) line += fmt::format(", off by {:.3g}", error(element));
+  line += fmt::format(", allowed {:.3g}", element.allowed);
+  if (!element.reading.empty()) line += " (" + element.reading + ")";
+  return line;
+}
+
+std::string output_lines(const OutputReport& output) {
+  const bool copied = output.name == "present_key" || output.name == "present_value";
+  std::string text = fmt::format("  {}: ", output.name);
+  switch (output.verdict) {
+    case Verdict::pass:
+      text += copied ? fmt::format("pass, {} elements, copied bit for bit", output.elements)
+                     : fmt::format("pass, {} elements", output.elements);
+      if (!copied && output.worst && output.worst->excess() > 0)
+        text += fmt::format(", the worst at {:.2g} of what is allowed", output.worst->excess());
+      break;
+    case Verdict::fail:
+      text += fmt::format("FAIL, {} of {} elements {}", output.failed, output.elements,
+                          copied ? "are not what was given" : "are not what the claimed arithmetic can return");
+      break;
+    case Verdict::no_certificate:
+      text += fmt::format("no certificate for {} of {} elements: at this precision the scores decide nothing",
+                          output.undecided, output.elements);
+      break;
+  }
+  if (output.unspecified)
+    text += fmt::format("; {} of them not judged, the definition leaves them open", output.unspecified);
+  text += "\n";
+  if (output.worst && (output.verdict != Verdict::pass || output.worst->excess() > 0))
+    text += "    worst " + worst_line(*output.worst, output.name) + "\n";
+  return text;
+}
+
+std::string claim_line(const oracle::Precision& claim) {
+  return fmt::format("accumulated in {}, scores in {}, softmax in {}, weights in {}, output in {}", claim.accumulate.name,
+                     claim.scores.name, claim.softmax.name, claim.weights.name, claim.output.name);
+}
+
+// JSON has no NaN and no infinity.
+Json json_number(double value) {
+  if (std::isfinite(value)) return value;
+  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
+
+Json json_output(const OutputReport& output) {
+  Json json = {{"verdict", to_string(output.verdict)}, {"shape", output.shape},         {"elements", output.elements},
+               {"failed", output.failed},              {"undecided", output.undecided}, {"unspecified", output.unspecified}};
+  if (output.worst) {
+    const Element& element = *output.worst;
+    Json worst = {{"index", element.index}, {"got", json_number(element.got)}};
+    if (element.expected.any()) {
+      worst["expected"] = expected(element.expected);
+    } else {
+      worst["exact"] = to_decimal(element.exact);
+      worst["exact_radius"] = json_number(element.exact.radius);
+      worst["error"] = json_number(error(element));
+      worst["allowed"] = json_number(element.allowed);
+    }
+    if (!element.reading.empty()) worst["reading"] = element.reading;
+    json["worst"] = std::move(worst);
+  }
+  return json;
+}
+
+Json json_outcome(const Outcome& outcome) {
+  Json json = {{"capture", outcome.capture}};
+  if (!outcome.error.empty()) {
+    json["error"] = outcome.error;
+    return json;
+  }
+  const oracle::Report& report = outcome.report;
+  json["subject"] = outcome.subject;
+  json["dialect"] = outcome.dialect;
+  if (!report.reading.empty()) json["reading"] = report.reading;
+  json["verdict"] = to_string(report.verdict);
+  json["claim"] = {{"accumulate", report.claim.accumulate.name},
+                   {"scores", report.claim.scores.name},
+                   {"softmax", report.claim.softmax.name},
+                   {"weights", report.claim.weights.name},
+                   {"output", report.claim.output.name}};
+  if (report.claim.tile) json["claim"]["tile"] = *report.claim.tile;
+  json["outputs"] = Json::object();
+  for (const OutputReport& output : report.outputs) json["outputs"][output.name] = json_output(output);
+  json["not_judged"] = report.not_judged;
+  return json;
+}
+
+}  // namespace
+
+std::string to_decimal(const oracle::Enclosure& exact) {
+  const oracle::Wide value = oracle::Wide(exact.high) + exact.low;
+  if (value == 0) return "0";
+  const double relative = exact.radius / std::fabs(exact.high);
+  const double certain = relative > 0 ? -std::log10(relative) : 25;
+  const auto digits = static_cast<std::streamsize>(std::clamp(std::floor(certain), 1.0, 25.0));
+  return value.str(digits, std::ios_base::fmtflags(0));
+}
+
+std::string in_words(const Outcome& outcome) {
+  if (!outcome.error.empty()) return "attest: " + outcome.error + "\n";
+  const oracle::Report& report = outcome.report;
+  const char* verdict = report.verdict == Verdict::pass   ? "PASS"
+                        : report.verdict == Verdict::fail ? "FAIL"
+                                                          : "NO CERTIFICATE";
+  std::string text = fmt::format("{}: {}\n", outcome.capture, verdict);
+  if (!outcome.subject.empty()) text += "  of " + outcome.subject + "\n";
+  text += fmt::format("  as {}{}\n", outcome.dialect, report.reading.empty() ? "" : ", " + report.reading);
+  text += "  " + claim_line(report.claim) + "\n";
+  for (const OutputReport& output : report.outputs) text += output_lines(output);
+  for (const std::string& name : report.not_judged) text += "  " + name + ": not judged yet\n";
+  return text;
+}
+
+std::string as_json(const std::vector<Outcome>& outcomes) {
+  if (outcomes.size() == 1) return json_outcome(outcomes.front()).dump(2) + "\n";
+  Json array = Json::array();
+  for (const Outcome& outcome : outcomes) array.push_back(json_outcome(outcome));
+  return array.dump(2) + "\n";
+}
+
+}  // namespace attest::command
