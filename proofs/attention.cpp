@@ -130,6 +130,20 @@ static_assert(decimals<3>(attention_weights(q, k, everything, 1)) == matrix({{0,
 static_assert(decimals<3>(attention_weights(q, k)) == matrix({{1, 909, 90}}),
               "S6: [0.001, 0.909, 0.090] scaled");
 
+// S5: the largest visible score is subtracted, wherever it stands: e^1200 is infinite, 1 + e^-300
+// is 1.
+constexpr Query far{matrix({{30.}})};
+constexpr Value near_and_far{matrix({{7.}, {-2.}, {5.}})};
+static_assert(attention(far, Key{matrix({{40.}, {30.}, {-30.}})}, near_and_far) == matrix({{7.}}) &&
+                  attention(far, Key{matrix({{-30.}, {40.}, {30.}})}, near_and_far) ==
+                      matrix({{-2.}}) &&
+                  attention(far, Key{matrix({{30.}, {-30.}, {40.}})}, near_and_far) ==
+                      matrix({{5.}}),
+              "S5: scores of 1200, 900 and -900");
+static_assert(attention(far, Key{matrix({{-40.}, {-40.}, {40.}})}, near_and_far,
+                        matrix({{true, true, false}})) == matrix({{2.5}}),
+              "S5: the largest visible score, hidden ones are no measure");
+
 // Row i of a matrix is token perm[i] of another.
 template <class T, size_t R, size_t C>
 constexpr Matrix<T, R, C> rows_of(const Matrix<T, R, C>& m, const size_t (&perm)[R]) {

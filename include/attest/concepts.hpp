@@ -32,7 +32,7 @@ concept one_value_row_per_key_row = KeyRows == ValueRows;
 // A mask says for every query and every key whether the one may see the other.
 template <::size_t MaskRows, ::size_t MaskColumns, ::size_t QueryRows, ::size_t KeyRows>
 concept mask_has_one_row_per_query_and_one_column_per_key =
-    MaskRows == QueryRows&& MaskColumns == KeyRows;
+    MaskRows == QueryRows && MaskColumns == KeyRows;
 
 // Arithmetic happens in one type; a conversion is written where it happens, not found in a result.
 template <class A, class B>
