@@ -118,6 +118,18 @@ TEST_CASE("masked keys: no weight reaches them") {
   CHECK(judge(builder.call).verdict == Verdict::fail);
 }
 
+TEST_CASE("a result outside the visible values is known to be no blend of them") {
+  auto builder = mean_of_three(2.5f).booleans("attn_mask", {3}, {1, 1, 0});
+  const OutputReport outside = judge(builder.call).outputs[0];
+  CHECK(outside.beyond_hull == 1);
+  CHECK(outside.worst->lowest == 1);
+  CHECK(outside.worst->highest == 2);
+  const OutputReport inside = judge(builder.floats("out", {1, 1}, {1.75f}).call).outputs[0];
+  CHECK(inside.failed == 1);
+  CHECK(inside.beyond_hull == 0);
+  CHECK(judge(builder.floats("out", {1, 1}, {1.5f}).call).outputs[0].beyond_hull == 0);
+}
+
 TEST_CASE("an element the definition leaves open is counted, not judged") {
   auto builder = mean_of_three(NaN).booleans("attn_mask", {3}, {0, 0, 0}).option("empty_row", std::string("any"));
   const Report report = judge(builder.call);

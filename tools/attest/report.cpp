@@ -50,6 +50,8 @@ std::string worst_line(const Element& element, const std::string& output) {
   if (std::isfinite(element.got)) line += fmt::format(", off by {:.3g}", error(element));
   line += fmt::format(", allowed {:.3g}", element.allowed);
   if (!element.reading.empty()) line += " (" + element.reading + ")";
+  if (element.beyond_hull)
+    line += fmt::format("; the values it may see lie in [{}, {}]", got(element.lowest), got(element.highest));
   return line;
 }
 
@@ -66,6 +68,8 @@ std::string output_lines(const OutputReport& output) {
     case Verdict::fail:
       text += fmt::format("FAIL, {} of {} elements {}", output.failed, output.elements,
                           copied ? "are not what was given" : "are not what the claimed arithmetic can return");
+      if (output.beyond_hull)
+        text += fmt::format("; {} are no blend of the values their query may see", output.beyond_hull);
       break;
     case Verdict::no_certificate:
       text += fmt::format("no certificate for {} of {} elements: at this precision the scores decide nothing",
@@ -93,7 +97,8 @@ Json json_number(double value) {
 
 Json json_output(const OutputReport& output) {
   Json json = {{"verdict", to_string(output.verdict)}, {"shape", output.shape},         {"elements", output.elements},
-               {"failed", output.failed},              {"undecided", output.undecided}, {"unspecified", output.unspecified}};
+               {"failed", output.failed},              {"undecided", output.undecided}, {"unspecified", output.unspecified},
+               {"beyond_hull", output.beyond_hull}};
   if (output.worst) {
     const Element& element = *output.worst;
     Json worst = {{"index", element.index}, {"got", json_number(element.got)}};

@@ -32,7 +32,7 @@ struct Arithmetic<double> {
 
   // e^y = 2^k e^r with k = rint(y/ln 2), |r| <= 0.3467, e^r by its Taylor polynomial of degree 13 in Horner's form.
   // ln 2 = high + low, high of 33 bits, so that k·high is exact. Gappa bounds the Horner evaluation by 1.91e-16 with
-  // each operation rounded and 1.58e-16 with each multiply-add fused (proofs/gappa/exp.g); the argument adds 2^-55 and the
+  // each operation rounded and 1.58e-16 with each multiply-add fused (proofs/gappa/); the argument adds 2^-55 and the
   // remainder of the series 0.06 units: at most 2.9 roundoffs of e^r >= 0.707. The addition of 1.5·2^52 rounds to an integer
   // and must not be simplified away: never compile the oracle with -ffast-math.
   static double exp(double y) {
@@ -106,13 +106,13 @@ struct Enclosure {
   double low = 0;
   double radius = 0;
 
-  // Bounds of |got − exact|; the two subtractions round, which 4 roundoffs of the result and of |low| cover.
+  // Bounds of |got − exact|; 4 roundoffs of each part cover that these few operations round.
   double nearest(double got) const { return std::fmax(0, distance(got) - slack(got)); }
   double farthest(double got) const { return distance(got) + slack(got); }
 
  private:
   double distance(double got) const { return std::fabs((got - high) - low); }
-  double slack(double got) const { return radius + 4 * 0x1p-53 * (distance(got) + std::fabs(low)); }
+  double slack(double got) const { return radius + 4 * 0x1p-53 * (distance(got) + std::fabs(low) + radius); }
 };
 
 inline Enclosure enclosure(double value, double radius) { return {value, 0, radius}; }

@@ -39,6 +39,10 @@ struct Element {
   Enclosure exact;        // meaningful where `expected` accepts nothing special
   Special expected;       // NaN, ∞ … where no number is expected
   double allowed = 0;     // largest |got − exact| of the claimed arithmetic
+  // Of an output: the least and the greatest of the values its query may see. A number certainly beyond them, roundings
+  // included, is no blend of them: something else took part.
+  double lowest = 0, highest = 0;
+  bool beyond_hull = false;
   std::string reading;    // under which reading, where it is not the exact one
   Verdict verdict = Verdict::pass;
 
@@ -59,6 +63,7 @@ struct OutputReport {
   std::size_t failed = 0;
   std::size_t undecided = 0;
   std::size_t unspecified = 0;      // of them, elements the definition says nothing about
+  std::size_t beyond_hull = 0;      // of the failed ones, those that are no blend of the visible values
   std::optional<Element> worst;     // of the gravest verdict the one furthest off
 
   void count(const Element& element) {
@@ -68,6 +73,7 @@ struct OutputReport {
       return;
     }
     failed += element.verdict == Verdict::fail;
+    beyond_hull += element.beyond_hull;
     undecided += element.verdict == Verdict::no_certificate;
     if (!worst || element.verdict > worst->verdict ||
         (element.verdict == worst->verdict && element.excess() > worst->excess()))
@@ -246,19 +252,26 @@ class RowJudge {
       }
       element.exact = exact.outputs[t];
       element.allowed = allowed(tolerance.outputs[t], element.exact, format);
+      element.lowest = tolerance.lowest[t];
+      element.highest = tolerance.highest[t];
+      const double slack = allowed(tolerance.beyond_hull[t], element.exact, format);
+      const auto outside = [&](double lowest, double highest) {
+        return got[t] < lowest - slack || got[t] > highest + slack;
+      };
       Decision decision = decide(got[t], element.exact, element.allowed, format);
       if (tolerance.vacuous[t]) {
         // Any blend of the visible values may be right; where a score overflows so may 0, for a guarded row, and a NaN.
-        const double slack = allowed(tolerance.beyond_hull[t], element.exact, format);
-        double lowest = tolerance.lowest[t], highest = tolerance.highest[t];
-        if (tolerance.may_overflow) lowest = std::min(0.0, lowest), highest = std::max(0.0, highest);
-        const bool blend = got[t] >= lowest - slack && got[t] <= highest + slack;
         const bool not_a_number = tolerance.may_overflow && !std::isfinite(got[t]);
-        decision = blend || not_a_number ? Decision::open : Decision::beyond;
+        const bool no_blend = tolerance.may_overflow
+                                  ? outside(std::min(0.0, element.lowest), std::max(0.0, element.highest))
+                                  : outside(element.lowest, element.highest) || std::isnan(got[t]);
+        decision = no_blend && !not_a_number ? Decision::beyond : Decision::open;
         scores_decide_nothing = true;
       } else if (decision == Decision::open) {
         all_decided = false;
       }
+      element.beyond_hull =
+          decision == Decision::beyond && std::isfinite(got[t]) && outside(element.lowest, element.highest);
       element.verdict = verdict_of(decision);
     }
     if (scores_decide_nothing) all_decided = judge_held(row, exact, tolerance, got) && all_decided;
