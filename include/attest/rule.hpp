@@ -7,7 +7,8 @@
 
 namespace attest {
 
-// What multiplies q·k: 1/√d_k exactly, d_k the length of the vectors in the product, or a given number.
+// What multiplies q·k: 1/√d_k exactly, d_k the length of the vectors in the product, or a given
+// number.
 struct Scale {
   bool by_width = true;
   double given = 0;
@@ -20,23 +21,26 @@ struct Scale {
 // What a row returns whose query may see no key at all. `unspecified`: the definition does not say.
 enum class EmptyRow { zero, nan, mean, unspecified };
 
-// Which key/value head a query head reads where there are fewer of them: h / group (0,0,1,1) or h mod count (0,1,0,1).
+// Which key/value head a query head reads where there are fewer of them: h / group (0,0,1,1) or h
+// mod count (0,1,0,1).
 enum class HeadMap { blocked, tiled };
 
-// What a NaN or an infinity in the key or value of a masked position does. `propagate`: the weight is 0, and 0·NaN and
-// NaN − ∞ are NaN as IEEE 754 says. `unspecified`: the definition does not say.
+// What a NaN or an infinity in the key or value of a masked position does. `propagate`: the weight
+// is 0, and 0·NaN and NaN − ∞ are NaN as IEEE 754 says. `unspecified`: the definition does not say.
 enum class MaskedNonFinite { propagate, unspecified };
 
 // A structural aggregate: it can be a template argument.
 struct Rule {
   Scale scale;
-  // The scale is applied as √scale to q and to k, as ONNX does: q·k may overflow, and a negative scale gives NaN.
+  // The scale is applied as √scale to q and to k, as ONNX does: q·k may overflow, and a negative
+  // scale gives NaN.
   bool scale_by_square_roots = false;
   // s becomes softcap·tanh(s / softcap), before any mask. 0: no cap.
   double softcap = 0;
   // Key j is visible to query i only if j <= i + offset; the offset belongs to the call.
   bool causal = false;
-  // Key j is visible to query i only if −left <= j − (i + offset) <= right. −1: no limit on that side.
+  // Key j is visible to query i only if −left <= j − (i + offset) <= right. −1: no limit on that
+  // side.
   long window_left = -1;
   long window_right = -1;
   EmptyRow empty_row = EmptyRow::zero;

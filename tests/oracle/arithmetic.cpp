@@ -1,7 +1,8 @@
 // Copyright the attest authors
 // SPDX-License-Identifier: BSL-1.0
 
-// The elementary functions of each tier against a type of 400 bits: the errors enclosures count on are not exceeded.
+// The elementary functions of each tier against a type of 400 bits: the errors enclosures count on
+// are not exceeded.
 #include "catch.hpp"
 
 #include <attest/oracle/arithmetic.hpp>
@@ -13,9 +14,10 @@ namespace {
 using attest::oracle::Arithmetic;
 using attest::oracle::Enclosure;
 using attest::oracle::Wide;
-using Reference = boost::multiprecision::number<
-    boost::multiprecision::backends::cpp_bin_float<400, boost::multiprecision::backends::digit_base_2>,
-    boost::multiprecision::et_off>;
+using Reference =
+    boost::multiprecision::number<boost::multiprecision::backends::cpp_bin_float<
+                                      400, boost::multiprecision::backends::digit_base_2>,
+                                  boost::multiprecision::et_off>;
 
 double relative_error(const Reference& got, const Reference& exact) {
   return static_cast<double>(abs((got - exact) / exact));
@@ -28,7 +30,8 @@ double worst_exp(double lowest, int count) {
   double worst = 0;
   for (int n = 0; n < count; ++n) {
     const double y = std::max(lowest, -std::exp2(log_magnitude(random)));
-    worst = std::max(worst, relative_error(Reference(Arithmetic<Real>::exp(Real(y))), exp(Reference(y))));
+    worst = std::max(worst,
+                     relative_error(Reference(Arithmetic<Real>::exp(Real(y))), exp(Reference(y))));
   }
   return worst;
 }
@@ -40,7 +43,8 @@ double worst_tanh(int count) {
   double worst = 0;
   for (int n = 0; n < count; ++n) {
     const double z = (n % 2 ? 1 : -1) * std::exp2(log_magnitude(random));
-    worst = std::max(worst, relative_error(Reference(Arithmetic<Real>::tanh(Real(z))), tanh(Reference(z))));
+    worst = std::max(
+        worst, relative_error(Reference(Arithmetic<Real>::tanh(Real(z))), tanh(Reference(z))));
   }
   return worst;
 }
@@ -61,7 +65,8 @@ TEST_CASE("exp at the ends of its range") {
   CHECK(Arithmetic<double>::exp(-709) == 0);
   CHECK(Arithmetic<double>::exp(-HUGE_VAL) == 0);
   // what is taken as 0 is below `neglected`
-  CHECK(exp(Reference(Arithmetic<double>::smallest_exponent)) < Reference(Arithmetic<double>::neglected));
+  CHECK(exp(Reference(Arithmetic<double>::smallest_exponent)) <
+        Reference(Arithmetic<double>::neglected));
   CHECK(Arithmetic<Wide>::exp(Wide(-1e38)) == 0);
 }
 
@@ -80,7 +85,8 @@ TEST_CASE("the distance to an enclosure brackets the true distance") {
     const double inside = *rc::gen::inRange(-1000, 1001) / 1000.0;
     const double got = *rc::gen::arbitrary<int>() / 1000.0;
     const Enclosure enclosure{high, 0, radius};
-    const Reference distance = abs(Reference(got) - (Reference(high) + Reference(inside) * Reference(radius)));
+    const Reference distance =
+        abs(Reference(got) - (Reference(high) + Reference(inside) * Reference(radius)));
     RC_ASSERT(Reference(enclosure.nearest(got)) <= distance);
     RC_ASSERT(Reference(enclosure.farthest(got)) >= distance);
   });

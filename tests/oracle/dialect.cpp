@@ -1,7 +1,8 @@
 // Copyright the attest authors
 // SPDX-License-Identifier: BSL-1.0
 
-// What each dialect makes of a call, corner by corner, and what it refuses; expected readings from the definitions' texts.
+// What each dialect makes of a call, corner by corner, and what it refuses; expected readings from
+// the definitions' texts.
 #include "call_builder.hpp"
 #include "catch.hpp"
 
@@ -30,7 +31,8 @@ std::string refusal(const Call& call) {
 // Which keys query i of batch b sees, as a string of 1 and 0.
 std::string visible(const Problem& problem, std::size_t b, std::size_t i, std::size_t h = 0) {
   std::string keys;
-  for (std::size_t j = 0; j < problem.keys(); ++j) keys += problem.bias(b, h, i, j) == hidden ? '0' : '1';
+  for (std::size_t j = 0; j < problem.keys(); ++j)
+    keys += problem.bias(b, h, i, j) == hidden ? '0' : '1';
   return keys;
 }
 
@@ -74,7 +76,8 @@ TEST_CASE("a mask in ONNX is aligned at the right: rank 3 is heads, never batch"
   CHECK(visible(problem, 1, 0, 1) == "01111");
 }
 
-TEST_CASE("a short mask in ONNX is padded with masked keys from opset 24 on, and broadcast before") {
+TEST_CASE(
+    "a short mask in ONNX is padded with masked keys from opset 24 on, and broadcast before") {
   const std::vector<std::uint8_t> three = {1, 1, 1}, nine(9, 1);
   const auto padded = ordinary_call("onnx-24").booleans("attn_mask", {3, 3}, nine);
   CHECK(visible(read_problem(padded.call), 0, 0) == "11100");
@@ -84,7 +87,8 @@ TEST_CASE("a short mask in ONNX is padded with masked keys from opset 24 on, and
   CHECK(visible(read_problem(broadcast.call), 0, 0) == "11111");
   const auto short_23 = ordinary_call("onnx-23").booleans("attn_mask", {3, 3}, nine);
   CHECK(refusal(short_23.call) ==
-        "array \"attn_mask\": found shape (3, 3), expected what broadcasts to (2, 4, 3, 5) (batch, query heads, queries, keys)");
+        "array \"attn_mask\": found shape (3, 3), expected what broadcasts to (2, 4, 3, 5) (batch, "
+        "query heads, queries, keys)");
 }
 
 TEST_CASE("ONNX's three-axis layout is split into heads") {
@@ -100,12 +104,15 @@ TEST_CASE("ONNX's three-axis layout is split into heads") {
 }
 
 TEST_CASE("windows in ONNX: opset 25, inclusive, counted from the causal position") {
-  auto builder = ordinary_call("onnx-25").option("left_window_size", std::int64_t{1}).option("right_window_size", std::int64_t{0});
+  auto builder = ordinary_call("onnx-25")
+                     .option("left_window_size", std::int64_t{1})
+                     .option("right_window_size", std::int64_t{0});
   const Problem problem = read_problem(builder.call);
   CHECK(visible(problem, 0, 0) == "10000");
   CHECK(visible(problem, 0, 2) == "01100");
   builder.call.dialect = "onnx-24";
-  CHECK(refusal(builder.call).rfind("unknown option \"left_window_size\" of dialect onnx-24", 0) == 0);
+  CHECK(refusal(builder.call).rfind("unknown option \"left_window_size\" of dialect onnx-24", 0) ==
+        0);
 }
 
 TEST_CASE("ONNX's softcap of 0 or below is no cap, and its scale is a float32") {
@@ -118,7 +125,8 @@ TEST_CASE("ONNX's softcap of 0 or below is no cap, and its scale is a float32") 
 TEST_CASE("in float64 ONNX's text and its function body differ in the scale") {
   CallBuilder builder("onnx-24");
   const std::vector<double> numbers(8, 0.5);
-  for (const char* name : {"q", "k", "v", "out"}) builder.array(name, ElementType::float64, {1, 1, 1, 8}, numbers);
+  for (const char* name : {"q", "k", "v", "out"})
+    builder.array(name, ElementType::float64, {1, 1, 1, 8}, numbers);
   const Problem problem = read_problem(builder.call);
   CHECK(problem.rule.scale.by_width);
   REQUIRE(problem.alternatives.size() == 1);
@@ -130,25 +138,30 @@ TEST_CASE("torch aligns causality top-left and refuses it with a mask") {
   auto builder = ordinary_call("torch").option("is_causal", true).option("enable_gqa", true);
   CHECK(visible(read_problem(builder.call), 0, 0) == "10000");
   builder.booleans("attn_mask", {3, 5}, std::vector<std::uint8_t>(15, 1));
-  CHECK(refusal(builder.call) == "option \"is_causal\" of dialect torch: found together with attn_mask, expected one of them");
+  CHECK(
+      refusal(builder.call) ==
+      "option \"is_causal\" of dialect torch: found together with attn_mask, expected one of them");
 }
 
 TEST_CASE("torch groups heads only when asked") {
   const auto builder = ordinary_call("torch");
-  CHECK(refusal(builder.call) == "array \"k\": found 2 heads, expected 4 as q has, or the option enable_gqa");
+  CHECK(refusal(builder.call) ==
+        "array \"k\": found 2 heads, expected 4 as q has, or the option enable_gqa");
 }
 
 TEST_CASE("plain: alignment, window, head map and empty rows are options") {
   auto builder = ordinary_call("plain").option("causal", std::string("bottom-right"));
   CHECK(visible(read_problem(builder.call), 0, 0) == "11100");
-  builder.option("causal", std::string("top-left")).option("window", std::vector<std::int64_t>{1, -1});
+  builder.option("causal", std::string("top-left"))
+      .option("window", std::vector<std::int64_t>{1, -1});
   CHECK(visible(read_problem(builder.call), 0, 2) == "01100");
   builder.option("heads_map", std::string("tiled"));
   CHECK(read_problem(builder.call).rule.head_map == HeadMap::tiled);
   builder.option("empty_row", std::string("mean"));
   CHECK(read_problem(builder.call).rule.empty_row == EmptyRow::mean);
   builder.option("empty_row", std::string("one"));
-  CHECK(refusal(builder.call) == R"(option "empty_row" of dialect plain: expected one of "zero", "nan", "mean", "any")");
+  CHECK(refusal(builder.call) ==
+        R"(option "empty_row" of dialect plain: expected one of "zero", "nan", "mean", "any")");
 }
 
 TEST_CASE("arrays of two and three axes, and the other layout of four") {
@@ -156,7 +169,10 @@ TEST_CASE("arrays of two and three axes, and the other layout of four") {
   builder.floats("q", {3, 4}).floats("k", {5, 4}).floats("v", {5, 2}).floats("out", {3, 2});
   CHECK(read_problem(builder.call).query.shape == Shape{1, 1, 3, 4});
   auto swapped = ordinary_call("plain");
-  swapped.floats("q", {2, 3, 4, 4}).floats("k", {2, 5, 2, 4}).floats("v", {2, 5, 2, 2}).floats("out", {2, 3, 4, 2});
+  swapped.floats("q", {2, 3, 4, 4})
+      .floats("k", {2, 5, 2, 4})
+      .floats("v", {2, 5, 2, 2})
+      .floats("out", {2, 3, 4, 2});
   swapped.call.layout = "bshd";
   const Problem problem = read_problem(swapped.call);
   CHECK(problem.query_heads() == 4);
@@ -165,14 +181,21 @@ TEST_CASE("arrays of two and three axes, and the other layout of four") {
 }
 
 TEST_CASE("shapes that do not fit are refused by name") {
-  const auto with = [](const std::string& name, Shape shape) { return refusal(ordinary_call("plain").floats(name, shape).call); };
-  CHECK(with("k", {2, 2, 5, 3}) ==
-        R"(array "k": found 3 columns, expected 4 as "q" has; (batch, heads, rows, columns) is (2, 2, 5, 3))");
+  const auto with = [](const std::string& name, Shape shape) {
+    return refusal(ordinary_call("plain").floats(name, shape).call);
+  };
+  CHECK(
+      with("k", {2, 2, 5, 3}) ==
+      R"(array "k": found 3 columns, expected 4 as "q" has; (batch, heads, rows, columns) is (2, 2, 5, 3))");
   CHECK(with("v", {2, 2, 4, 2}).rfind(R"(array "v": found 4 rows, expected 5 as "k" has)", 0) == 0);
-  CHECK(with("k", {1, 2, 5, 4}).rfind(R"(array "k": found 1 batch entries, expected 2 as "q" has)", 0) == 0);
-  CHECK(with("q", {2, 3, 3, 4}).rfind("array \"q\": found 3 heads, expected a multiple of the 2 heads of \"k\"", 0) == 0);
+  CHECK(with("k", {1, 2, 5, 4})
+            .rfind(R"(array "k": found 1 batch entries, expected 2 as "q" has)", 0) == 0);
+  CHECK(with("q", {2, 3, 3, 4})
+            .rfind("array \"q\": found 3 heads, expected a multiple of the 2 heads of \"k\"", 0) ==
+        0);
   CHECK(with("out", {2, 4, 3, 3}) ==
-        "array \"out\": found shape (2, 4, 3, 3), expected (2, 4, 3, 2), (batch, query heads, queries, value width)");
+        "array \"out\": found shape (2, 4, 3, 3), expected (2, 4, 3, 2), (batch, query heads, "
+        "queries, value width)");
   CHECK(with("q", {2, 4, 3, 0}).find("expected no axis of extent 0") != std::string::npos);
   CHECK(with("q", {2}) == "array \"q\": found shape (2), expected 2, 3 or 4 axes");
 }
@@ -181,12 +204,14 @@ TEST_CASE("what a call does not say, or says beside the point") {
   auto builder = ordinary_call("plain");
   SECTION("an unknown dialect") {
     builder.call.dialect = "onnx-22";
-    CHECK(refusal(builder.call) == "unknown dialect \"onnx-22\"; known are onnx-23, onnx-24, onnx-25, torch, plain");
+    CHECK(refusal(builder.call) ==
+          "unknown dialect \"onnx-22\"; known are onnx-23, onnx-24, onnx-25, torch, plain");
   }
   SECTION("an unknown option") {
     builder.option("is_causal", true);
     CHECK(refusal(builder.call) ==
-          "unknown option \"is_causal\" of dialect plain; it knows causal, empty_row, heads_map, scale, softcap, window");
+          "unknown option \"is_causal\" of dialect plain; it knows causal, empty_row, heads_map, "
+          "scale, softcap, window");
   }
   SECTION("an array without meaning") {
     builder.floats("past_key", {2, 2, 1, 4});
@@ -210,7 +235,8 @@ TEST_CASE("what a call does not say, or says beside the point") {
   }
   SECTION("half a past") {
     auto onnx = ordinary_call("onnx-24").floats("past_key", {2, 2, 1, 4});
-    CHECK(refusal(onnx.call) == "array \"past_value\" is missing: past key and past value come together");
+    CHECK(refusal(onnx.call) ==
+          "array \"past_value\" is missing: past key and past value come together");
   }
   SECTION("lengths beyond the keys") {
     auto onnx = ordinary_call("onnx-24").integers("nonpad_kv_seqlen", {2}, {5, 6});

@@ -1,7 +1,8 @@
 // Copyright the attest authors
 // SPDX-License-Identifier: BSL-1.0
 
-// The exact value always lies inside: every enclosure of random rows against a plain reference of 500 bits.
+// The exact value always lies inside: every enclosure of random rows against a plain reference of
+// 500 bits.
 #include "random_row.hpp"
 
 #include <attest/oracle/enclosure.hpp>
@@ -13,7 +14,8 @@ using namespace attest::test;
 using oracle::Wide;
 
 bool inside(const Reference& exact, const oracle::Enclosure& enclosure) {
-  return abs(exact - (Reference(enclosure.high) + Reference(enclosure.low))) <= Reference(enclosure.radius);
+  return abs(exact - (Reference(enclosure.high) + Reference(enclosure.low))) <=
+         Reference(enclosure.radius);
 }
 
 // Checks every stage of the row, and returns the largest ratio of an output's error to its radius.
@@ -33,10 +35,12 @@ double check_row(const RandomRow& row, bool& bounded) {
   if (!bounded) return 0;
   double used = 0;
   for (std::size_t j = 0; j < row.data.key_count; ++j)
-    RC_ASSERT(inside(exact.weights[j], oracle::enclosure(enclosed.weights[j], enclosed.weight_radius[j])));
+    RC_ASSERT(inside(exact.weights[j],
+                     oracle::enclosure(enclosed.weights[j], enclosed.weight_radius[j])));
   for (std::size_t t = 0; t < row.data.value_width; ++t) {
     RC_ASSERT(inside(exact.outputs[t], enclosed.outputs[t]));
-    const Reference error = abs(exact.outputs[t] - Reference(enclosed.outputs[t].high) - Reference(enclosed.outputs[t].low));
+    const Reference error = abs(exact.outputs[t] - Reference(enclosed.outputs[t].high) -
+                                Reference(enclosed.outputs[t].low));
     used = std::max(used, static_cast<double>(error / Reference(enclosed.outputs[t].radius)));
   }
   return used;
@@ -44,8 +48,10 @@ double check_row(const RandomRow& row, bool& bounded) {
 
 RandomRow any_row(const RowKind& kind) {
   return random_row(*rc::gen::arbitrary<std::uint64_t>(), *rc::gen::inRange<std::size_t>(1, 20),
-                    *rc::gen::inRange<std::size_t>(1, 6), *rc::gen::inRange<std::size_t>(1, 40), kind,
-                    *rc::gen::element(oracle::formats::float64, oracle::formats::float32, oracle::formats::float16));
+                    *rc::gen::inRange<std::size_t>(1, 6), *rc::gen::inRange<std::size_t>(1, 40),
+                    kind,
+                    *rc::gen::element(oracle::formats::float64, oracle::formats::float32,
+                                      oracle::formats::float16));
 }
 
 }  // namespace

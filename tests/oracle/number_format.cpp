@@ -1,7 +1,8 @@
 // Copyright the attest authors
 // SPDX-License-Identifier: BSL-1.0
 
-// Rounding to a format and reading its bits: against the machine's own conversions and against each other, exhaustively.
+// Rounding to a format and reading its bits: against the machine's own conversions and against each
+// other, exhaustively.
 #include "catch.hpp"
 
 #include <attest/oracle/number_format.hpp>
@@ -13,7 +14,8 @@ namespace {
 
 using namespace attest::oracle;
 
-// bfloat16 is the upper half of a float32: round to nearest even by integer addition, an algorithm of its own.
+// bfloat16 is the upper half of a float32: round to nearest even by integer addition, an algorithm
+// of its own.
 double bfloat16_by_integers(float x) {
   std::uint32_t bits;
   std::memcpy(&bits, &x, sizeof bits);
@@ -69,8 +71,9 @@ TEST_CASE("rounding to float32 is the machine's conversion") {
     RC_ASSERT(formats::float32.holds(x) == (std::isfinite(x) && expected == x));
   });
   rc::prop("doubles in the range of float32, subnormal ones too", [] {
-    const double x = std::ldexp(1.0 + static_cast<double>(*rc::gen::arbitrary<std::uint32_t>()) * 0x1p-32,
-                                *rc::gen::inRange(-152, 129));
+    const double x =
+        std::ldexp(1.0 + static_cast<double>(*rc::gen::arbitrary<std::uint32_t>()) * 0x1p-32,
+                   *rc::gen::inRange(-152, 129));
     RC_ASSERT(formats::float32.round(x) == static_cast<double>(static_cast<float>(x)));
   });
 }
@@ -88,9 +91,11 @@ TEST_CASE("rounding to bfloat16 is integer addition on float32") {
 TEST_CASE("rounding errs by at most half a unit in the last place") {
   rc::prop("for each format, in its range", [] {
     const NumberFormat format =
-        *rc::gen::element(formats::float32, formats::float16, formats::bfloat16, formats::float8_e5m2, formats::float8_e4m3fn);
-    const double x = std::ldexp(1.0 + static_cast<double>(*rc::gen::arbitrary<std::uint32_t>()) * 0x1p-32,
-                                *rc::gen::inRange(format.min_exponent - format.precision - 2, format.max_exponent));
+        *rc::gen::element(formats::float32, formats::float16, formats::bfloat16,
+                          formats::float8_e5m2, formats::float8_e4m3fn);
+    const double x = std::ldexp(
+        1.0 + static_cast<double>(*rc::gen::arbitrary<std::uint32_t>()) * 0x1p-32,
+        *rc::gen::inRange(format.min_exponent - format.precision - 2, format.max_exponent));
     const double error = std::fabs(format.round(x) - x);
     RC_ASSERT(error <= format.half_ulp(x));
     if (x >= std::ldexp(1.0, format.min_exponent)) RC_ASSERT(error <= format.unit_roundoff() * x);

@@ -1,7 +1,8 @@
 // Copyright the attest authors
 // SPDX-License-Identifier: BSL-1.0
 
-// Random rows of attention in the magnitudes that matter, and their exact results by a second, plain implementation.
+// Random rows of attention in the magnitudes that matter, and their exact results by a second,
+// plain implementation.
 #pragma once
 #include "catch.hpp"
 
@@ -20,9 +21,10 @@
 namespace attest::test {
 
 // 500 bits: far beyond what any tier under test resolves, and written without a line of the oracle.
-using Reference = boost::multiprecision::number<
-    boost::multiprecision::backends::cpp_bin_float<500, boost::multiprecision::backends::digit_base_2>,
-    boost::multiprecision::et_off>;
+using Reference =
+    boost::multiprecision::number<boost::multiprecision::backends::cpp_bin_float<
+                                      500, boost::multiprecision::backends::digit_base_2>,
+                                  boost::multiprecision::et_off>;
 
 // What makes a row hard: how far scores spread, what the values are.
 struct RowKind {
@@ -37,9 +39,10 @@ struct RowKind {
 
 // What RapidCheck prints of a failing row.
 inline std::ostream& operator<<(std::ostream& out, const RowKind& kind) {
-  return out << "spread " << kind.score_spread << ", values " << kind.value_scale << (kind.cancelling ? ", cancelling" : "")
-             << (kind.offset ? ", offset" : "") << ", masked " << kind.mask_fraction << ", bias " << kind.bias_scale
-             << ", softcap " << kind.softcap;
+  return out << "spread " << kind.score_spread << ", values " << kind.value_scale
+             << (kind.cancelling ? ", cancelling" : "") << (kind.offset ? ", offset" : "")
+             << ", masked " << kind.mask_fraction << ", bias " << kind.bias_scale << ", softcap "
+             << kind.softcap;
 }
 
 struct RandomRow {
@@ -48,14 +51,17 @@ struct RandomRow {
   oracle::RowData data;
 };
 
-inline RandomRow random_row(std::uint64_t seed, std::size_t width, std::size_t value_width, std::size_t key_count,
-                            const RowKind& kind, const oracle::NumberFormat& format) {
+inline RandomRow random_row(std::uint64_t seed, std::size_t width, std::size_t value_width,
+                            std::size_t key_count, const RowKind& kind,
+                            const oracle::NumberFormat& format) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
   std::uniform_real_distribution<double> uniform;
   RandomRow row;
   const double q_scale = std::sqrt(kind.score_spread);
-  const auto held = [&](double x) { return std::clamp(format.round(x), -format.largest, format.largest); };
+  const auto held = [&](double x) {
+    return std::clamp(format.round(x), -format.largest, format.largest);
+  };
   const auto fill = [&](std::vector<double>& numbers, std::size_t count, double scale) {
     numbers.resize(count);
     for (double& x : numbers) x = held(scale * normal(random));
@@ -71,7 +77,8 @@ inline RandomRow random_row(std::uint64_t seed, std::size_t width, std::size_t v
     }
   if (kind.cancelling)  // equal keys in each pair: equal weights, so that the pair's values cancel
     for (std::size_t j = 1; j < key_count; j += 2)
-      for (std::size_t t = 0; t < width; ++t) row.keys[j * width + t] = row.keys[(j - 1) * width + t];
+      for (std::size_t t = 0; t < width; ++t)
+        row.keys[j * width + t] = row.keys[(j - 1) * width + t];
   row.bias.resize(key_count);
   for (double& b : row.bias) {
     b = kind.bias_scale == 0 ? 0 : held(kind.bias_scale * normal(random));
@@ -79,7 +86,8 @@ inline RandomRow random_row(std::uint64_t seed, std::size_t width, std::size_t v
   }
   if (key_count) row.bias[random() % key_count] = 0;  // at least one visible key
   row.rule.softcap = kind.softcap;
-  row.data = {row.query.data(), row.keys.data(), row.values.data(), row.bias.data(), width, value_width, key_count};
+  row.data = {row.query.data(), row.keys.data(), row.values.data(), row.bias.data(), width,
+              value_width,      key_count};
   return row;
 }
 
@@ -102,11 +110,13 @@ struct ExactRow {
 inline ExactRow exact_row(const RandomRow& row) {
   const oracle::RowData& data = row.data;
   ExactRow exact;
-  const Reference scale = row.rule.scale.by_width ? Reference(1 / sqrt(Reference(data.width))) : Reference(row.rule.scale.given);
+  const Reference scale = row.rule.scale.by_width ? Reference(1 / sqrt(Reference(data.width)))
+                                                  : Reference(row.rule.scale.given);
   Reference maximum = -std::numeric_limits<Reference>::infinity();
   for (std::size_t j = 0; j < data.key_count; ++j) {
     Reference s = 0;
-    for (std::size_t t = 0; t < data.width; ++t) s += Reference(data.query[t]) * Reference(data.key(j)[t]);
+    for (std::size_t t = 0; t < data.width; ++t)
+      s += Reference(data.query[t]) * Reference(data.key(j)[t]);
     s *= scale;
     exact.scaled.push_back(s);
     if (row.rule.softcap != 0) s = row.rule.softcap * tanh(Reference(s / row.rule.softcap));
@@ -119,13 +129,15 @@ inline ExactRow exact_row(const RandomRow& row) {
   }
   Reference sum = 0;
   for (std::size_t j = 0; j < data.key_count; ++j) {
-    exact.weights.push_back(data.visible(j) ? Reference(exp(Reference(exact.biased[j] - maximum))) : Reference(0));
+    exact.weights.push_back(data.visible(j) ? Reference(exp(Reference(exact.biased[j] - maximum)))
+                                            : Reference(0));
     sum += exact.weights.back();
   }
   for (Reference& weight : exact.weights) weight /= sum;
   for (std::size_t t = 0; t < data.value_width; ++t) {
     Reference o = 0;
-    for (std::size_t j = 0; j < data.key_count; ++j) o += exact.weights[j] * Reference(data.value(j)[t]);
+    for (std::size_t j = 0; j < data.key_count; ++j)
+      o += exact.weights[j] * Reference(data.value(j)[t]);
     exact.outputs.push_back(o);
   }
   return exact;

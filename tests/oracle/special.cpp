@@ -1,7 +1,8 @@
 // Copyright the attest authors
 // SPDX-License-Identifier: BSL-1.0
 
-// NaNs, infinities and rows without keys: expected results from IEEE 754 and the text of ONNX's operator, by hand.
+// NaNs, infinities and rows without keys: expected results from IEEE 754 and the text of ONNX's
+// operator, by hand.
 #include "catch.hpp"
 
 #include <attest/oracle/special.hpp>
@@ -31,12 +32,15 @@ struct Case {
     return rule;
   }
   SpecialRow separated(bool negative_root = false) const {
-    return separate(rule, {query.data(), keys.data(), values.data(), bias.data(), 1, 1, 3}, negative_root);
+    return separate(rule, {query.data(), keys.data(), values.data(), bias.data(), 1, 1, 3},
+                    negative_root);
   }
   Special output() const { return separated().outputs[0]; }
 };
 
-bool only_nan(const Special& s) { return s.nan && !s.zero && !s.plus_infinity && !s.minus_infinity && !s.anything; }
+bool only_nan(const Special& s) {
+  return s.nan && !s.zero && !s.plus_infinity && !s.minus_infinity && !s.anything;
+}
 
 }  // namespace
 
@@ -47,14 +51,24 @@ TEST_CASE("an ordinary row has nothing special") {
 }
 
 TEST_CASE("a NaN score makes the row NaN") {
-  SECTION("from a visible key") { CHECK(only_nan(Case{.keys = {1, NaN, 3}}.output())); }
+  SECTION("from a visible key") {
+    CHECK(only_nan(Case{.keys = {1, NaN, 3}}.output()));
+  }
   SECTION("from a masked key, for NaN - inf is NaN") {
     CHECK(only_nan(Case{.keys = {1, NaN, 3}, .bias = {0, -infinity, 0}}.output()));
   }
-  SECTION("from the query") { CHECK(only_nan(Case{.query = {NaN}}.output())); }
-  SECTION("from the mask") { CHECK(only_nan(Case{.bias = {0, NaN, 0}}.output())); }
-  SECTION("from 0 times an infinite key") { CHECK(only_nan(Case{.query = {0}, .keys = {1, infinity, 3}}.output())); }
-  SECTION("from the square root of a negative scale") { CHECK(only_nan(Case{}.separated(true).outputs[0])); }
+  SECTION("from the query") {
+    CHECK(only_nan(Case{.query = {NaN}}.output()));
+  }
+  SECTION("from the mask") {
+    CHECK(only_nan(Case{.bias = {0, NaN, 0}}.output()));
+  }
+  SECTION("from 0 times an infinite key") {
+    CHECK(only_nan(Case{.query = {0}, .keys = {1, infinity, 3}}.output()));
+  }
+  SECTION("from the square root of a negative scale") {
+    CHECK(only_nan(Case{}.separated(true).outputs[0]));
+  }
 }
 
 TEST_CASE("a score of plus infinity makes the row NaN") {
@@ -108,7 +122,9 @@ TEST_CASE("a row without keys") {
 }
 
 TEST_CASE("values that are no numbers") {
-  SECTION("NaN with weight") { CHECK(only_nan(Case{.values = {10, NaN, 30}}.output())); }
+  SECTION("NaN with weight") {
+    CHECK(only_nan(Case{.values = {10, NaN, 30}}.output()));
+  }
   SECTION("NaN without weight: 0 times NaN") {
     CHECK(only_nan(Case{.values = {10, NaN, 30}, .bias = {0, -infinity, 0}}.output()));
   }
@@ -121,7 +137,9 @@ TEST_CASE("values that are no numbers") {
   SECTION("an infinity without weight: 0 times infinity") {
     CHECK(only_nan(Case{.values = {10, infinity, 30}, .bias = {0, -infinity, 0}}.output()));
   }
-  SECTION("both infinities") { CHECK(only_nan(Case{.values = {infinity, -infinity, 30}}.output())); }
+  SECTION("both infinities") {
+    CHECK(only_nan(Case{.values = {infinity, -infinity, 30}}.output()));
+  }
 }
 
 TEST_CASE("where the definition leaves masked NaNs open, nothing is judged") {

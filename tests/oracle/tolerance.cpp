@@ -1,9 +1,10 @@
 // Copyright the attest authors
 // SPDX-License-Identifier: BSL-1.0
 
-// The tolerance certifies: honest implementations of the claimed arithmetic never exceed it, and it is not so wide that
-// faults fit in. Honest arithmetic is simulated operation by operation: + − × ÷ in double rounded to the format are the
-// format's own, since double has more than twice its bits and two (Figueroa 1995).
+// The tolerance certifies: honest implementations of the claimed arithmetic never exceed it, and it
+// is not so wide that faults fit in. Honest arithmetic is simulated operation by operation: + − × ÷
+// in double rounded to the format are the format's own, since double has more than twice its bits
+// and two (Figueroa 1995).
 #include "random_row.hpp"
 
 #include <attest/oracle/tolerance.hpp>
@@ -19,13 +20,13 @@ using namespace attest::oracle;
 
 // How an implementation goes about it; every choice is allowed by the claim.
 struct Manner {
-  bool reversed = false;        // sums from the last term
-  bool pairwise = false;        // sums as a tree
-  bool scale_query = false;     // scales q, not the product
-  bool fused = false;           // multiply-add with one rounding
+  bool reversed = false;         // sums from the last term
+  bool pairwise = false;         // sums as a tree
+  bool scale_query = false;      // scales q, not the product
+  bool fused = false;            // multiply-add with one rounding
   bool normalise_first = false;  // divides the weights, not the sum
-  std::size_t tile = 0;         // online softmax over tiles of so many keys; 0: whole
-  double exp_error = 0;         // exp off by so many roundoffs, alternating
+  std::size_t tile = 0;          // online softmax over tiles of so many keys; 0: whole
+  double exp_error = 0;          // exp off by so many roundoffs, alternating
 };
 
 class Honest {
@@ -60,20 +61,23 @@ class Honest {
     if (manner_.pairwise) {
       for (std::size_t i = 0; i < n; ++i) terms[i] = accumulate(x[i] * y[i]);
       for (std::size_t step = 1; step < n; step *= 2)
-        for (std::size_t i = 0; i + step < n; i += 2 * step) terms[i] = accumulate(terms[i] + terms[i + step]);
+        for (std::size_t i = 0; i + step < n; i += 2 * step)
+          terms[i] = accumulate(terms[i] + terms[i + step]);
       return n ? terms[0] : 0;
     }
     double sum = 0;
     for (std::size_t i = 0; i < n; ++i) {
       const std::size_t at = manner_.reversed ? n - 1 - i : i;
-      sum = manner_.fused ? accumulate(sum + x[at] * y[at]) : accumulate(sum + accumulate(x[at] * y[at]));
+      sum = manner_.fused ? accumulate(sum + x[at] * y[at])
+                          : accumulate(sum + accumulate(x[at] * y[at]));
     }
     return sum;
   }
 
   double score(const RandomRow& row, std::size_t j) const {
     const RowData& data = row.data;
-    std::vector<double> q(data.query, data.query + data.width), k(data.key(j), data.key(j) + data.width);
+    std::vector<double> q(data.query, data.query + data.width),
+        k(data.key(j), data.key(j) + data.width);
     const double c = accumulate(1 / accumulate(std::sqrt(static_cast<double>(data.width))));
     if (manner_.scale_query)
       for (double& x : q) x = claim_.scores.round(x * c);
@@ -81,7 +85,8 @@ class Honest {
     if (!manner_.scale_query) s = accumulate(s * c);
     s = claim_.scores.round(s);
     if (row.rule.softcap != 0)
-      s = claim_.scores.round(softmax(row.rule.softcap) * softmax(std::tanh(softmax(s / softmax(row.rule.softcap)))));
+      s = claim_.scores.round(softmax(row.rule.softcap) *
+                              softmax(std::tanh(softmax(s / softmax(row.rule.softcap)))));
     if (data.bias[j] != 0) s = claim_.scores.round(s + data.bias[j]);
     return s;
   }
@@ -92,13 +97,14 @@ class Honest {
     return softmax(std::exp(x) * (1 + off));
   }
 
-  void whole(const RowData& data, const std::vector<std::size_t>& visible, const std::vector<double>& s,
-             std::vector<double>& out) const {
+  void whole(const RowData& data, const std::vector<std::size_t>& visible,
+             const std::vector<double>& s, std::vector<double>& out) const {
     const double maximum = *std::max_element(s.begin(), s.end());
     std::vector<double> e, ones(s.size(), 1);
     for (std::size_t n = 0; n < s.size(); ++n) e.push_back(exponential(softmax(s[n] - maximum), n));
     double sum = 0;
-    for (std::size_t n = 0; n < s.size(); ++n) sum = softmax(sum + e[manner_.reversed ? s.size() - 1 - n : n]);
+    for (std::size_t n = 0; n < s.size(); ++n)
+      sum = softmax(sum + e[manner_.reversed ? s.size() - 1 - n : n]);
     for (double& x : e) x = claim_.weights.round(manner_.normalise_first ? softmax(x / sum) : x);
     for (std::size_t t = 0; t < out.size(); ++t) {
       std::vector<double> v;
@@ -108,12 +114,14 @@ class Honest {
     }
   }
 
-  void online(const RowData& data, const std::vector<std::size_t>& visible, const std::vector<double>& s,
-              std::vector<double>& out) const {
+  void online(const RowData& data, const std::vector<std::size_t>& visible,
+              const std::vector<double>& s, std::vector<double>& out) const {
     double maximum = -std::numeric_limits<double>::infinity(), sum = 0;
     for (std::size_t first = 0; first < s.size(); first += manner_.tile) {
       const std::size_t last = std::min(s.size(), first + manner_.tile);
-      const double risen = std::max(maximum, *std::max_element(s.begin() + static_cast<long>(first), s.begin() + static_cast<long>(last)));
+      const double risen =
+          std::max(maximum, *std::max_element(s.begin() + static_cast<long>(first),
+                                              s.begin() + static_cast<long>(last)));
       const double rescale = first == 0 ? 0 : exponential(softmax(maximum - risen), first);
       std::vector<double> e;
       double tile_sum = 0;
@@ -140,7 +148,8 @@ class Honest {
 };
 
 Precision any_claim() {
-  const NumberFormat format = *rc::gen::element(formats::float32, formats::float32, formats::float16, formats::bfloat16);
+  const NumberFormat format =
+      *rc::gen::element(formats::float32, formats::float32, formats::float16, formats::bfloat16);
   return usual_precision(format);
 }
 
@@ -172,7 +181,8 @@ Judged judged(const RandomRow& row, const Precision& claim) {
 
 double allowed(const Judged& row, const Precision& claim, std::size_t t) {
   const double internal = row.tolerance.outputs[t];
-  return internal + output_rounding(claim, claim.output, std::fabs(row.exact.outputs[t].high) + internal);
+  return internal +
+         output_rounding(claim, claim.output, std::fabs(row.exact.outputs[t].high) + internal);
 }
 
 RowKind ordinary_kind() {
@@ -189,7 +199,8 @@ RowKind ordinary_kind() {
 
 RandomRow any_row(const RowKind& kind, const NumberFormat& format) {
   return random_row(*rc::gen::arbitrary<std::uint64_t>(), *rc::gen::inRange<std::size_t>(1, 40),
-                    *rc::gen::inRange<std::size_t>(1, 6), *rc::gen::inRange<std::size_t>(1, 80), kind, format);
+                    *rc::gen::inRange<std::size_t>(1, 6), *rc::gen::inRange<std::size_t>(1, 80),
+                    kind, format);
 }
 
 }  // namespace
@@ -243,10 +254,13 @@ TEST_CASE("a fault of the size that suites miss is beyond tolerance") {
     const ExactRow other = exact_row(wrong);
     std::size_t beyond = 0;
     for (std::size_t t = 0; t < other.outputs.size(); ++t)
-      beyond += expected.exact.outputs[t].nearest(static_cast<double>(other.outputs[t])) > allowed(expected, claim, t);
+      beyond += expected.exact.outputs[t].nearest(static_cast<double>(other.outputs[t])) >
+                allowed(expected, claim, t);
     return beyond;
   };
-  SECTION("the right computation is not") { CHECK(detected(row, row.data) == 0); }
+  SECTION("the right computation is not") {
+    CHECK(detected(row, row.data) == 0);
+  }
   SECTION("one key of 64 dropped") {
     RowData data = row.data;
     --data.key_count;
@@ -293,7 +307,8 @@ TEST_CASE("scores that are exact lose nothing") {
 }
 
 TEST_CASE("a sum is rounded once") {
-  // 1 + 2^-24 + 2^-60 lies just above the midpoint of 1 and its successor in float32; in double the last term is lost
+  // 1 + 2^-24 + 2^-60 lies just above the midpoint of 1 and its successor in float32; in double the
+  // last term is lost
   const double a = 1 + 0x1p-24;
   CHECK(oracle::detail::rounded_sum(a, 0x1p-60, formats::float32) == 1 + 0x1p-23);
   CHECK(oracle::detail::rounded_sum(a, -0x1p-60, formats::float32) == 1);

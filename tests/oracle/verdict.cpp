@@ -1,7 +1,8 @@
 // Copyright the attest authors
 // SPDX-License-Identifier: BSL-1.0
 
-// Verdicts on calls made here, right and wrong; verdicts on real captures are in tests/command/captures.cpp.
+// Verdicts on calls made here, right and wrong; verdicts on real captures are in
+// tests/command/captures.cpp.
 #include "call_builder.hpp"
 #include "catch.hpp"
 
@@ -21,16 +22,22 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 // One query q = 0 over the values 1, 2 and 6: the exact output is their mean, 3.
 CallBuilder mean_of_three(float out) {
   CallBuilder builder("plain");
-  builder.floats("q", {1, 2}, {0, 0}).floats("k", {3, 2}, {1, 2, 3, 4, 5, 6}).floats("v", {3, 1}, {1, 2, 6});
+  builder.floats("q", {1, 2}, {0, 0})
+      .floats("k", {3, 2}, {1, 2, 3, 4, 5, 6})
+      .floats("v", {3, 1}, {1, 2, 6});
   builder.floats("out", {1, 1}, {out});
   return builder;
 }
 
-Verdict verdict_on(float out) { return judge(mean_of_three(out).call).verdict; }
+Verdict verdict_on(float out) {
+  return judge(mean_of_three(out).call).verdict;
+}
 
 }  // namespace
 
-TEST_CASE("the exact result passes, its neighbours too, and what is off by far more than rounding fails") {
+TEST_CASE(
+    "the exact result passes, its neighbours too, and what is off by far more than rounding "
+    "fails") {
   CHECK(verdict_on(3) == Verdict::pass);
   CHECK(verdict_on(std::nextafter(3.0f, 4.0f)) == Verdict::pass);
   CHECK(verdict_on(3.0001f) == Verdict::fail);
@@ -77,7 +84,9 @@ TEST_CASE("a subject in double is judged to its own last places") {
   builder.array("k", ElementType::float64, {2, 1}, std::vector<double>{0, ln2});
   builder.array("v", ElementType::float64, {2, 1}, std::vector<double>{3, 6});
   builder.option("scale", 1.0);
-  const auto with = [&](double out) { return judge(builder.array("out", ElementType::float64, {1, 1}, std::vector<double>{out}).call); };
+  const auto with = [&](double out) {
+    return judge(builder.array("out", ElementType::float64, {1, 1}, std::vector<double>{out}).call);
+  };
   CHECK(with(5).verdict == Verdict::pass);
   CHECK(with(5 + 1e-13).verdict == Verdict::fail);
   // half of what is allowed: double's own error leaves that open, and the wide tier decides
@@ -87,11 +96,14 @@ TEST_CASE("a subject in double is judged to its own last places") {
 }
 
 TEST_CASE("scores that vanish beside the mask are judged as the format holds them") {
-  // float32: 1e30 + 1 and 1e30 + 0 are the same number, so the weights are equal; exactly they are e and 1
+  // float32: 1e30 + 1 and 1e30 + 0 are the same number, so the weights are equal; exactly they are
+  // e and 1
   CallBuilder builder("plain");
   builder.floats("q", {1, 1}, {1}).floats("k", {2, 1}, {1, 0}).floats("v", {2, 1}, {0, 1});
   builder.floats("attn_mask", {1, 2}, {1e30f, 1e30f}).option("scale", 1.0);
-  const auto with = [&](float out) { return judge(builder.floats("out", {1, 1}, {out}).call).verdict; };
+  const auto with = [&](float out) {
+    return judge(builder.floats("out", {1, 1}, {out}).call).verdict;
+  };
   CHECK(with(0.5f) == Verdict::pass);
   // what exact arithmetic gives, 1/(1 + e), cannot be told from the rest of the hull
   CHECK(with(0.26894142f) == Verdict::no_certificate);
@@ -101,10 +113,16 @@ TEST_CASE("scores that vanish beside the mask are judged as the format holds the
 }
 
 TEST_CASE("scores beyond the format's range may be infinite there") {
-  // float32: both scores are -9e38; held as -inf the row is NaN or guarded to 0, computed exactly it is 2
+  // float32: both scores are -9e38; held as -inf the row is NaN or guarded to 0, computed exactly
+  // it is 2
   CallBuilder builder("plain");
-  builder.floats("q", {1, 1}, {-3e19f}).floats("k", {2, 1}, {3e19f, 3e19f}).floats("v", {2, 1}, {1, 3}).option("scale", 1.0);
-  const auto with = [&](float out) { return judge(builder.floats("out", {1, 1}, {out}).call).verdict; };
+  builder.floats("q", {1, 1}, {-3e19f})
+      .floats("k", {2, 1}, {3e19f, 3e19f})
+      .floats("v", {2, 1}, {1, 3})
+      .option("scale", 1.0);
+  const auto with = [&](float out) {
+    return judge(builder.floats("out", {1, 1}, {out}).call).verdict;
+  };
   CHECK(with(NaN) == Verdict::pass);
   CHECK(with(0) == Verdict::pass);
   CHECK(with(2) == Verdict::no_certificate);
@@ -131,7 +149,9 @@ TEST_CASE("a result outside the visible values is known to be no blend of them")
 }
 
 TEST_CASE("an element the definition leaves open is counted, not judged") {
-  auto builder = mean_of_three(NaN).booleans("attn_mask", {3}, {0, 0, 0}).option("empty_row", std::string("any"));
+  auto builder = mean_of_three(NaN)
+                     .booleans("attn_mask", {3}, {0, 0, 0})
+                     .option("empty_row", std::string("any"));
   const Report report = judge(builder.call);
   CHECK(report.verdict == Verdict::pass);
   CHECK(report.outputs[0].unspecified == 1);
@@ -141,9 +161,13 @@ TEST_CASE("an element the definition leaves open is counted, not judged") {
 
 TEST_CASE("present key and value are copies: bit for bit, the sign of zero included") {
   CallBuilder builder("onnx-24");
-  builder.floats("q", {1, 1, 1, 2}, {0, 0}).floats("k", {1, 1, 1, 2}, {1, -0.0f}).floats("v", {1, 1, 1, 1}, {7});
+  builder.floats("q", {1, 1, 1, 2}, {0, 0})
+      .floats("k", {1, 1, 1, 2}, {1, -0.0f})
+      .floats("v", {1, 1, 1, 1}, {7});
   builder.floats("past_key", {1, 1, 1, 2}, {5, NaN}).floats("past_value", {1, 1, 1, 1}, {3});
-  const auto with = [&](std::vector<float> present) { return judge(builder.floats("present_key", {1, 1, 2, 2}, present).call).verdict; };
+  const auto with = [&](std::vector<float> present) {
+    return judge(builder.floats("present_key", {1, 1, 2, 2}, present).call).verdict;
+  };
   CHECK(with({5, NaN, 1, -0.0f}) == Verdict::pass);
   CHECK(with({5, NaN, 1, 0.0f}) == Verdict::fail);
   CHECK(with({1, -0.0f, 5, NaN}) == Verdict::fail);
@@ -153,11 +177,14 @@ TEST_CASE("present key and value are copies: bit for bit, the sign of zero inclu
 TEST_CASE("score outputs of each stage, and the stage taken for another") {
   // one query, two keys, scores 1 and 2 before a cap of 1 and a mask that hides the second
   CallBuilder builder("onnx-24");
-  builder.floats("q", {1, 1, 1, 1}, {1}).floats("k", {1, 1, 2, 1}, {1, 2}).floats("v", {1, 1, 2, 1}, {1, 1});
+  builder.floats("q", {1, 1, 1, 1}, {1})
+      .floats("k", {1, 1, 2, 1}, {1, 2})
+      .floats("v", {1, 1, 2, 1}, {1, 1});
   builder.booleans("attn_mask", {1, 2}, {1, 0}).option("scale", 1.0).option("softcap", 1.0);
   // tanh 1 and tanh 2, from tables (Abramowitz and Stegun, table 4.15)
   const float tanh1 = 0.761594156f, tanh2 = 0.964027580f;
-  const std::vector<std::vector<float>> stages = {{1, 2}, {tanh1, tanh2}, {tanh1, -infinity}, {1, 0}};
+  const std::vector<std::vector<float>> stages = {
+      {1, 2}, {tanh1, tanh2}, {tanh1, -infinity}, {1, 0}};
   for (std::size_t claimed = 0; claimed < stages.size(); ++claimed)
     for (std::size_t returned = 0; returned < stages.size(); ++returned) {
       builder.option("qk_matmul_output_mode", static_cast<std::int64_t>(claimed));
@@ -183,7 +210,8 @@ TEST_CASE("float64 in ONNX may follow the text or the function body, but one of 
   builder.array("v", ElementType::float64, {1, 1, 2, 1}, std::vector<double>{1, 0});
   const auto with = [&](double scale) {
     const double out = 1 / (1 + std::exp(-4 * scale));
-    return judge(builder.array("out", ElementType::float64, {1, 1, 1, 1}, std::vector<double>{out}).call);
+    return judge(
+        builder.array("out", ElementType::float64, {1, 1, 1, 1}, std::vector<double>{out}).call);
   };
   const auto root = static_cast<double>(std::sqrt(1 / std::sqrt(2.0f)));
   CHECK(with(1 / std::sqrt(2.0)).verdict == Verdict::pass);

@@ -32,8 +32,9 @@ Outcome check(const std::string& capture, const CheckOptions& options) {
 
 int exit_code(const std::vector<Outcome>& outcomes) {
   using oracle::Verdict;
-  const auto any_unreadable = std::any_of(outcomes.begin(), outcomes.end(),
-                                          [](const Outcome& outcome) { return !outcome.error.empty(); });
+  const auto any_unreadable =
+      std::any_of(outcomes.begin(), outcomes.end(),
+                  [](const Outcome& outcome) { return !outcome.error.empty(); });
   if (any_unreadable) return 2;
   Verdict gravest = Verdict::pass;
   for (const Outcome& outcome : outcomes) gravest = std::max(gravest, outcome.report.verdict);

@@ -29,7 +29,8 @@ struct Outcome {
 
 Outcome check(const std::string& capture, const CheckOptions& options);
 
-// 0: every capture passes. 1: one fails. 2: one could not be read. 3: one is undecided. In the order 2, 1, 3, 0.
+// 0: every capture passes. 1: one fails. 2: one could not be read. 3: one is undecided. In the
+// order 2, 1, 3, 0.
 int exit_code(const std::vector<Outcome>& outcomes);
 
 }  // namespace attest::command

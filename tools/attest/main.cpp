@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: BSL-1.0
 
 // attest: is this output of attention right?
-#include <attest/oracle/dialect.hpp>
 #include <attest/check.hpp>
+#include <attest/oracle/dialect.hpp>
 #include <attest/report.hpp>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <exception>
@@ -20,22 +20,28 @@ using namespace attest;
 
 constexpr int bad_input = 2;
 
-void write(std::FILE* to, const std::string& text) { std::fwrite(text.data(), 1, text.size(), to); }
+void write(std::FILE* to, const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), to);
+}
 
-int check(const std::vector<std::string>& captures, const command::CheckOptions& options, bool json) {
+int check(const std::vector<std::string>& captures, const command::CheckOptions& options,
+          bool json) {
   std::vector<command::Outcome> outcomes;
   for (const std::string& capture : captures) {
     outcomes.push_back(command::check(capture, options));
     const command::Outcome& outcome = outcomes.back();
-    if (!outcome.error.empty()) write(stderr, "attest: " + outcome.error + "\n");
-    else if (!json) write(stdout, command::in_words(outcome));
+    if (!outcome.error.empty())
+      write(stderr, "attest: " + outcome.error + "\n");
+    else if (!json)
+      write(stdout, command::in_words(outcome));
   }
   if (json) write(stdout, command::as_json(outcomes));
   return command::exit_code(outcomes);
 }
 
 int dialects() {
-  for (const oracle::Dialect& dialect : oracle::dialects) write(stdout, fmt::format("{:10}{}\n", dialect.name, dialect.source));
+  for (const oracle::Dialect& dialect : oracle::dialects)
+    write(stdout, fmt::format("{:10}{}\n", dialect.name, dialect.source));
   return 0;
 }
 
@@ -43,21 +49,25 @@ int run(int argc, char** argv) {
   CLI::App app("Judges implementations of attention.", "attest");
   app.require_subcommand(1);
 
-  CLI::App* check_command = app.add_subcommand("check", "Is this output right? 0: pass, 1: fail, 2: bad input, 3: undecided");
+  CLI::App* check_command = app.add_subcommand(
+      "check", "Is this output right? 0: pass, 1: fail, 2: bad input, 3: undecided");
   std::vector<std::string> captures;
   command::CheckOptions options;
   bool json = false;
   check_command->add_option("CAPTURE", captures, "NAME.npz, with NAME.json beside it")->required();
-  check_command->add_option("--dialect", options.dialect, "whose definition to judge by, instead of the capture's own");
+  check_command->add_option("--dialect", options.dialect,
+                            "whose definition to judge by, instead of the capture's own");
   std::string formats[4];
   const char* const steps[4] = {"accumulate", "scores", "softmax", "weights"};
-  const char* const meanings[4] = {"format that products are summed in", "format that holds a score",
-                                   "format of maximum, exp, sum and division", "format of a weight when it multiplies a value"};
+  const char* const meanings[4] = {
+      "format that products are summed in", "format that holds a score",
+      "format of maximum, exp, sum and division", "format of a weight when it multiplies a value"};
   for (int step = 0; step < 4; ++step)
-    check_command->add_option(std::string("--") + steps[step], formats[step], meanings[step])->type_name("FORMAT");
+    check_command->add_option(std::string("--") + steps[step], formats[step], meanings[step])
+        ->type_name("FORMAT");
   std::int64_t tile = 0;
-  CLI::Option* tile_option =
-      check_command->add_option("--tile", tile, "keys per tile of an online softmax; 0: the whole row at once");
+  CLI::Option* tile_option = check_command->add_option(
+      "--tile", tile, "keys per tile of an online softmax; 0: the whole row at once");
   check_command->add_flag("--json", json, "the same as data");
 
   CLI::App* dialects_command = app.add_subcommand("dialects", "Whose definitions attest knows");

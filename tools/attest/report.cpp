@@ -20,7 +20,8 @@ using Json = nlohmann::ordered_json;
 // As many digits as tell the numbers of the format apart.
 std::string got(double value) {
   const auto narrow = static_cast<float>(value);
-  return static_cast<double>(narrow) == value ? fmt::format("{}", narrow) : fmt::format("{}", value);
+  return static_cast<double>(narrow) == value ? fmt::format("{}", narrow)
+                                              : fmt::format("{}", value);
 }
 
 std::string expected(const oracle::Special& special) {
@@ -35,12 +36,15 @@ std::string expected(const oracle::Special& special) {
   return text;
 }
 
-double error(const Element& element) { return std::fabs((element.got - element.exact.high) - element.exact.low); }
+double error(const Element& element) {
+  return std::fabs((element.got - element.exact.high) - element.exact.low);
+}
 
 std::string place(const Element& element, const std::string& output) {
   const bool keys = output != "out" && output != "qk_matmul_output";
-  return fmt::format("batch {}, head {}, {} {}, {} {}", element.index[0], element.index[1], keys ? "key" : "query",
-                     element.index[2], output == "qk_matmul_output" ? "key" : "column", element.index[3]);
+  return fmt::format("batch {}, head {}, {} {}, {} {}", element.index[0], element.index[1],
+                     keys ? "key" : "query", element.index[2],
+                     output == "qk_matmul_output" ? "key" : "column", element.index[3]);
 }
 
 std::string worst_line(const Element& element, const std::string& output) {
@@ -51,7 +55,8 @@ std::string worst_line(const Element& element, const std::string& output) {
   line += fmt::format(", allowed {:.3g}", element.allowed);
   if (!element.reading.empty()) line += " (" + element.reading + ")";
   if (element.beyond_hull)
-    line += fmt::format("; the values it may see lie in [{}, {}]", got(element.lowest), got(element.highest));
+    line += fmt::format("; the values it may see lie in [{}, {}]", got(element.lowest),
+                        got(element.highest));
   return line;
 }
 
@@ -66,18 +71,22 @@ std::string output_lines(const OutputReport& output) {
         text += fmt::format(", the worst at {:.2g} of what is allowed", output.worst->excess());
       break;
     case Verdict::fail:
-      text += fmt::format("FAIL, {} of {} elements {}", output.failed, output.elements,
-                          copied ? "are not what was given" : "are not what the claimed arithmetic can return");
+      text += fmt::format(
+          "FAIL, {} of {} elements {}", output.failed, output.elements,
+          copied ? "are not what was given" : "are not what the claimed arithmetic can return");
       if (output.beyond_hull)
-        text += fmt::format("; {} are no blend of the values their query may see", output.beyond_hull);
+        text +=
+            fmt::format("; {} are no blend of the values their query may see", output.beyond_hull);
       break;
     case Verdict::no_certificate:
-      text += fmt::format("no certificate for {} of {} elements: at this precision the scores decide nothing",
-                          output.undecided, output.elements);
+      text += fmt::format(
+          "no certificate for {} of {} elements: at this precision the scores decide nothing",
+          output.undecided, output.elements);
       break;
   }
   if (output.unspecified)
-    text += fmt::format("; {} of them not judged, the definition leaves them open", output.unspecified);
+    text +=
+        fmt::format("; {} of them not judged, the definition leaves them open", output.unspecified);
   text += "\n";
   if (output.worst && (output.verdict != Verdict::pass || output.worst->excess() > 0))
     text += "    worst " + worst_line(*output.worst, output.name) + "\n";
@@ -85,8 +94,9 @@ std::string output_lines(const OutputReport& output) {
 }
 
 std::string claim_line(const oracle::Precision& claim) {
-  return fmt::format("accumulated in {}, scores in {}, softmax in {}, weights in {}, output in {}", claim.accumulate.name,
-                     claim.scores.name, claim.softmax.name, claim.weights.name, claim.output.name);
+  return fmt::format("accumulated in {}, scores in {}, softmax in {}, weights in {}, output in {}",
+                     claim.accumulate.name, claim.scores.name, claim.softmax.name,
+                     claim.weights.name, claim.output.name);
 }
 
 // JSON has no NaN and no infinity.
@@ -96,8 +106,9 @@ Json json_number(double value) {
 }
 
 Json json_output(const OutputReport& output) {
-  Json json = {{"verdict", to_string(output.verdict)}, {"shape", output.shape},         {"elements", output.elements},
-               {"failed", output.failed},              {"undecided", output.undecided}, {"unspecified", output.unspecified},
+  Json json = {{"verdict", to_string(output.verdict)}, {"shape", output.shape},
+               {"elements", output.elements},          {"failed", output.failed},
+               {"undecided", output.undecided},        {"unspecified", output.unspecified},
                {"beyond_hull", output.beyond_hull}};
   if (output.worst) {
     const Element& element = *output.worst;
@@ -134,7 +145,8 @@ Json json_outcome(const Outcome& outcome) {
                    {"output", report.claim.output.name}};
   if (report.claim.tile) json["claim"]["tile"] = *report.claim.tile;
   json["outputs"] = Json::object();
-  for (const OutputReport& output : report.outputs) json["outputs"][output.name] = json_output(output);
+  for (const OutputReport& output : report.outputs)
+    json["outputs"][output.name] = json_output(output);
   json["not_judged"] = report.not_judged;
   return json;
 }
@@ -158,7 +170,8 @@ std::string in_words(const Outcome& outcome) {
                                                           : "NO CERTIFICATE";
   std::string text = fmt::format("{}: {}\n", outcome.capture, verdict);
   if (!outcome.subject.empty()) text += "  of " + outcome.subject + "\n";
-  text += fmt::format("  as {}{}\n", outcome.dialect, report.reading.empty() ? "" : ", " + report.reading);
+  text += fmt::format("  as {}{}\n", outcome.dialect,
+                      report.reading.empty() ? "" : ", " + report.reading);
   text += "  " + claim_line(report.claim) + "\n";
   for (const OutputReport& output : report.outputs) text += output_lines(output);
   for (const std::string& name : report.not_judged) text += "  " + name + ": not judged yet\n";

@@ -13,8 +13,8 @@ namespace attest::command {
 // Several lines; the first names the capture and its verdict.
 std::string in_words(const Outcome& outcome);
 
-// One object for one capture, an array for several. Numbers that JSON lacks are the strings "nan", "inf" and "-inf";
-// exact values are strings of as many digits as are certain.
+// One object for one capture, an array for several. Numbers that JSON lacks are the strings "nan",
+// "inf" and "-inf"; exact values are strings of as many digits as are certain.
 std::string as_json(const std::vector<Outcome>& outcomes);
 
 // The digits of an enclosed number that its radius leaves certain, 25 at most.

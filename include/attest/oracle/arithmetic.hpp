@@ -1,7 +1,8 @@
 // Copyright the attest authors
 // SPDX-License-Identifier: BSL-1.0
 
-// The arithmetic an enclosure is computed in, tier by tier: a number type, and what each operation may lose.
+// The arithmetic an enclosure is computed in, tier by tier: a number type, and what each operation
+// may lose.
 #pragma once
 #include <boost/multiprecision/cpp_bin_float.hpp>
 
@@ -11,10 +12,11 @@
 
 namespace attest::oracle {
 
-// 240 significant bits and an exponent range no score leaves: the last word where double does not decide.
-using Wide = boost::multiprecision::number<
-    boost::multiprecision::backends::cpp_bin_float<240, boost::multiprecision::backends::digit_base_2>,
-    boost::multiprecision::et_off>;
+// 240 significant bits and an exponent range no score leaves: the last word where double does not
+// decide.
+using Wide = boost::multiprecision::number<boost::multiprecision::backends::cpp_bin_float<
+                                               240, boost::multiprecision::backends::digit_base_2>,
+                                           boost::multiprecision::et_off>;
 
 template <class Real>
 struct Arithmetic;
@@ -30,11 +32,12 @@ struct Arithmetic<double> {
   // tanh: relative error.
   static constexpr double tanh_error = 256 * 0x1p-53;
 
-  // e^y = 2^k e^r with k = rint(y/ln 2), |r| <= 0.3467, e^r by its Taylor polynomial of degree 13 in Horner's form.
-  // ln 2 = high + low, high of 33 bits, so that k·high is exact. Gappa bounds the Horner evaluation by 1.91e-16 with
-  // each operation rounded and 1.58e-16 with each multiply-add fused (proofs/gappa/); the argument adds 2^-55 and the
-  // remainder of the series 0.06 units: at most 2.9 roundoffs of e^r >= 0.707. The addition of 1.5·2^52 rounds to an integer
-  // and must not be simplified away: never compile the oracle with -ffast-math.
+  // e^y = 2^k e^r with k = rint(y/ln 2), |r| <= 0.3467, e^r by its Taylor polynomial of degree 13
+  // in Horner's form. ln 2 = high + low, high of 33 bits, so that k·high is exact. Gappa bounds the
+  // Horner evaluation by 1.91e-16 with each operation rounded and 1.58e-16 with each multiply-add
+  // fused (proofs/gappa/); the argument adds 2^-55 and the remainder of the series 0.06 units: at
+  // most 2.9 roundoffs of e^r >= 0.707. The addition of 1.5·2^52 rounds to an integer and must not
+  // be simplified away: never compile the oracle with -ffast-math.
   static double exp(double y) {
     if (!(y >= smallest_exponent)) return 0;
     constexpr double shift = 0x1.8p52;
@@ -55,12 +58,15 @@ struct Arithmetic<double> {
     p = p * r + 0.5;
     p = p * r + 1.0;
     p = p * r + 1.0;
-    // The low bits of `shifted` are k in two's complement; added to the exponent field they multiply by 2^k.
-    return std::bit_cast<double>(std::bit_cast<std::uint64_t>(p) + (std::bit_cast<std::uint64_t>(shifted) << 52));
+    // The low bits of `shifted` are k in two's complement; added to the exponent field they
+    // multiply by 2^k.
+    return std::bit_cast<double>(std::bit_cast<std::uint64_t>(p) +
+                                 (std::bit_cast<std::uint64_t>(shifted) << 52));
   }
 
-  // |z| < 2^-5: the odd Taylor polynomial of degree 9, whose remainder is below 2^-56 of z. Above: (1 − w)/(1 + w) with
-  // w = e^(−2|z|) <= 0.94, where the error of w, 4 roundoffs and one for its argument, grows by w/(1 − w) < 16.
+  // |z| < 2^-5: the odd Taylor polynomial of degree 9, whose remainder is below 2^-56 of z. Above:
+  // (1 − w)/(1 + w) with w = e^(−2|z|) <= 0.94, where the error of w, 4 roundoffs and one for its
+  // argument, grows by w/(1 − w) < 16.
   static double tanh(double z) {
     const double a = std::fabs(z);
     if (a < 0x1p-5) {
@@ -74,18 +80,21 @@ struct Arithmetic<double> {
 
 template <>
 struct Arithmetic<Wide> {
-  // Boost rounds + − × ÷ √ to nearest; a factor of 2 is left for its guard. exp and tanh are held to 2^-200, which
-  // tests/oracle/arithmetic.cpp checks against a type of 400 bits.
+  // Boost rounds + − × ÷ √ to nearest; a factor of 2 is left for its guard. exp and tanh are held
+  // to 2^-200, which tests/oracle/arithmetic.cpp checks against a type of 400 bits.
   static constexpr double roundoff = 0x1p-239;
   static constexpr double exp_error = 0x1p-200;
   static constexpr double smallest_exponent = -100000;
   static constexpr double neglected = 0;  // e^-100000 is far below half of double's smallest number
   static constexpr double tanh_error = 0x1p-190;
 
-  static Wide exp(const Wide& y) { return y < smallest_exponent ? Wide(0) : Wide(boost::multiprecision::exp(y)); }
+  static Wide exp(const Wide& y) {
+    return y < smallest_exponent ? Wide(0) : Wide(boost::multiprecision::exp(y));
+  }
   static Wide tanh(const Wide& z) {
     const Wide w = exp(-2 * abs(z));
-    if (abs(z) < Wide(1) / 1024) {  // (1 − w)/(1 + w) would cancel; the remainder of the series is below 2^-200 of z
+    if (abs(z) < Wide(1) / 1024) {  // (1 − w)/(1 + w) would cancel; the remainder of the series is
+                                    // below 2^-200 of z
       const Wide s = z * z;
       Wide sum = 0, term = 1;  // tanh z = sinh z / cosh z, both by their series
       Wide cosh_sum = 0;
@@ -100,7 +109,8 @@ struct Arithmetic<Wide> {
   }
 };
 
-// A number near an exact one: the exact value lies within `radius` of high + low. `low` is what `high` lost to double.
+// A number near an exact one: the exact value lies within `radius` of high + low. `low` is what
+// `high` lost to double.
 struct Enclosure {
   double high = 0;
   double low = 0;
@@ -112,10 +122,14 @@ struct Enclosure {
 
  private:
   double distance(double got) const { return std::fabs((got - high) - low); }
-  double slack(double got) const { return radius + 4 * 0x1p-53 * (distance(got) + std::fabs(low) + radius); }
+  double slack(double got) const {
+    return radius + 4 * 0x1p-53 * (distance(got) + std::fabs(low) + radius);
+  }
 };
 
-inline Enclosure enclosure(double value, double radius) { return {value, 0, radius}; }
+inline Enclosure enclosure(double value, double radius) {
+  return {value, 0, radius};
+}
 inline Enclosure enclosure(const Wide& value, double radius) {
   const auto high = static_cast<double>(value);
   const Wide rest = value - high;

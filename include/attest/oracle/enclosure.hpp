@@ -1,18 +1,26 @@
 // Copyright the attest authors
 // SPDX-License-Identifier: BSL-1.0
 
-// The enclosure of one row of attention: intervals that certainly hold its exact scores, weights and outputs.
+// The enclosure of one row of attention: intervals that certainly hold its exact scores, weights
+// and outputs.
 //
-// Notation: u the roundoff of the arithmetic, η its smallest number; for one query and the keys j it sees,
-//   s_j = c q·k_j,  x_j = cap(s_j) + bias_j,  e_j = exp(x_j − m),  L = Σ e_j,  p_j = e_j / L,  o = Σ p_j v_j.
-// Softmax is shift invariant, so the computed maximum m is an exact shift and has no error of its own.
+// Notation: u the roundoff of the arithmetic, η its smallest number; for one query and the keys j
+// it sees,
+//   s_j = c q·k_j,  x_j = cap(s_j) + bias_j,  e_j = exp(x_j − m),  L = Σ e_j,  p_j = e_j / L,  o =
+//   Σ p_j v_j.
+// Softmax is shift invariant, so the computed maximum m is an exact shift and has no error of its
+// own.
 //
-// Scores. Any order of summation, fused or not: |fl(q·k) − q·k| <= d u Σ|q k| (Jeannerod and Rump, SIAM J. Matrix Anal.
-//   Appl. 34, 2013, without a term in u²). With the product by c and, where c = 1/√d_k, two roundings of c itself,
-//   |ŝ − s| <= (d + 4) u |c| Σ|q k| + (d |c| + 1) η. tanh has derivative at most 1.
-// Weights. With D_j the error of the argument and ε that of exp, e_j = ê_j (1 + φ_j), |φ_j| <= ρ_j = 1.01 D_j + 1.0001 ε
-//   for D_j <= 0.01. Let õ = Σ ê_j v_j / Σ ê_j, exact sums of computed weights. Because Σ ê_j (v_j − õ) = 0,
-//   o − õ = Σ ê_j φ_j (v_j − õ) / Σ ê_j (1 + φ_j): an error of a weight acts only through the centred value.
+// Scores. Any order of summation, fused or not: |fl(q·k) − q·k| <= d u Σ|q k| (Jeannerod and Rump,
+// SIAM J. Matrix Anal.
+//   Appl. 34, 2013, without a term in u²). With the product by c and, where c = 1/√d_k, two
+//   roundings of c itself, |ŝ − s| <= (d + 4) u |c| Σ|q k| + (d |c| + 1) η. tanh has derivative at
+//   most 1.
+// Weights. With D_j the error of the argument and ε that of exp, e_j = ê_j (1 + φ_j), |φ_j| <= ρ_j
+// = 1.01 D_j + 1.0001 ε
+//   for D_j <= 0.01. Let õ = Σ ê_j v_j / Σ ê_j, exact sums of computed weights. Because Σ ê_j (v_j
+//   − õ) = 0, o − õ = Σ ê_j φ_j (v_j − õ) / Σ ê_j (1 + φ_j): an error of a weight acts only through
+//   the centred value.
 // Sums. |n̂ − Σ ê v| <= N u Σ ê|v|, |L̂ − Σ ê| <= (N − 1) u Σ ê, and one division.
 #pragma once
 #include <attest/oracle/arithmetic.hpp>
@@ -28,10 +36,10 @@ namespace attest::oracle {
 
 // One query and the keys and values of its head; all finite.
 struct RowData {
-  const double* query = nullptr;    // d numbers
-  const double* keys = nullptr;     // T rows of d
-  const double* values = nullptr;   // T rows of d_v
-  const double* bias = nullptr;     // T numbers; −∞: masked
+  const double* query = nullptr;   // d numbers
+  const double* keys = nullptr;    // T rows of d
+  const double* values = nullptr;  // T rows of d_v
+  const double* bias = nullptr;    // T numbers; −∞: masked
   std::size_t width = 0, value_width = 0, key_count = 0;
 
   bool visible(std::size_t j) const { return bias[j] != -std::numeric_limits<double>::infinity(); }
@@ -65,7 +73,8 @@ Real scale_value(const Scale& scale, std::size_t width) {
 
 // Encloses the scores of a row; those of masked keys too if `of_masked_keys`.
 template <class Real>
-void enclose_scores(const Rule& rule, const RowData& row, bool of_masked_keys, RowEnclosure<Real>& result) {
+void enclose_scores(const Rule& rule, const RowData& row, bool of_masked_keys,
+                    RowEnclosure<Real>& result) {
   using A = Arithmetic<Real>;
   constexpr double u = A::roundoff;
   constexpr double smallest = std::numeric_limits<double>::denorm_min();
@@ -120,7 +129,8 @@ void enclose_outputs(const RowData& row, RowEnclosure<Real>& result) {
 
   const Real* maximum = nullptr;
   for (std::size_t j = 0; j < keys; ++j)
-    if (row.visible(j) && (!maximum || result.scores[j].biased > *maximum)) maximum = &result.scores[j].biased;
+    if (row.visible(j) && (!maximum || result.scores[j].biased > *maximum))
+      maximum = &result.scores[j].biased;
   if (!maximum) return;
 
   std::vector<Real> e(keys, Real(0));
@@ -177,7 +187,8 @@ void enclose_outputs(const RowData& row, RowEnclosure<Real>& result) {
     for (std::size_t t = 0; t < columns; ++t) {
       const double v_size = std::fabs(v[t]);
       // a difference of two doubles, with its own rounding
-      centred[t] += weight_error * (std::fabs(v[t] - centre[t]) + 0x1p-50 * (v_size + std::fabs(centre[t])));
+      centred[t] +=
+          weight_error * (std::fabs(v[t] - centre[t]) + 0x1p-50 * (v_size + std::fabs(centre[t])));
       size[t] += weight * v_size;
       largest[t] = largest[t] < v_size ? v_size : largest[t];
     }

@@ -1,8 +1,8 @@
 // Copyright the attest authors
 // SPDX-License-Identifier: BSL-1.0
 
-// The binary floating-point formats a captured call may hold, as numbers: precision, range, rounding and unit in the
-// last place, all within double.
+// The binary floating-point formats a captured call may hold, as numbers: precision, range,
+// rounding and unit in the last place, all within double.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -24,25 +24,26 @@ struct NumberFormat {
 
   friend constexpr bool operator==(const NumberFormat&, const NumberFormat&) = default;
 
-  // Half the distance from 1 to the next number: the largest relative error of one rounding to nearest.
+  // Half the distance from 1 to the next number: the largest relative error of one rounding to
+  // nearest.
   constexpr double unit_roundoff() const {
     return std::bit_cast<double>(static_cast<std::uint64_t>(1023 - precision) << 52);
   }
   // The spacing of the subnormal numbers.
   double smallest_subnormal() const { return std::ldexp(1.0, min_exponent - precision + 1); }
 
-  // The largest error of rounding a number of magnitude |x| to nearest: half a unit in the last place, taken
-  // in the binade of |x|. At the top of a binade the rounded number may be the next power of two; the error bound is
-  // the same.
+  // The largest error of rounding a number of magnitude |x| to nearest: half a unit in the last
+  // place, taken in the binade of |x|. At the top of a binade the rounded number may be the next
+  // power of two; the error bound is the same.
   double half_ulp(double x) const {
     int exponent = min_exponent;
     if (x != 0) exponent = std::ilogb(x) < min_exponent ? min_exponent : std::ilogb(x);
     return std::ldexp(1.0, exponent - precision);
   }
 
-  // x rounded to nearest, ties to even; what exceeds the range by half a unit or more becomes an infinity (a NaN where
-  // the format has no infinity). Exact for every double: the scaling is by a power of two and the one rounding is
-  // nearbyint's.
+  // x rounded to nearest, ties to even; what exceeds the range by half a unit or more becomes an
+  // infinity (a NaN where the format has no infinity). Exact for every double: the scaling is by a
+  // power of two and the one rounding is nearbyint's.
   double round(double x) const {
     if (!std::isfinite(x) || x == 0) return x;
     int exponent = std::ilogb(x);
@@ -62,8 +63,7 @@ namespace formats {
 
 inline constexpr NumberFormat float64{
     "float64", 53, -1022, 1023, std::numeric_limits<double>::max(), true};
-inline constexpr NumberFormat float32{
-    "float32", 24, -126, 127, 0x1.fffffep127, true};
+inline constexpr NumberFormat float32{"float32", 24, -126, 127, 0x1.fffffep127, true};
 inline constexpr NumberFormat float16{"float16", 11, -14, 15, 65504, true};
 inline constexpr NumberFormat bfloat16{"bfloat16", 8, -126, 127, 0x1.fep127, true};
 // OCP 8-bit floating point, revision 1.0: e4m3fn has no infinity, its top mantissa pattern is NaN.
@@ -81,7 +81,8 @@ inline const NumberFormat* number_format(std::string_view name) {
   return nullptr;
 }
 
-// The number that `bits` (sign, exponent, fraction, from the top) mean in a format of at most 16 bits.
+// The number that `bits` (sign, exponent, fraction, from the top) mean in a format of at most 16
+// bits.
 inline double decode(std::uint16_t bits, const NumberFormat& format, int total_bits) {
   const int fraction_bits = format.precision - 1;
   const int exponent_bits = total_bits - 1 - fraction_bits;

@@ -37,17 +37,19 @@ struct Problem {
   // (batch, head, row, column) whatever the capture's layout was.
   Tensor query, key, value;
   std::optional<Tensor> past_key, past_value;
-  // Broadcast to (batch, query head, query, key); boolean: true = attend; otherwise added to the score. Keys beyond its
-  // last column are masked (ONNX from opset 24 on pads a short mask so).
+  // Broadcast to (batch, query head, query, key); boolean: true = attend; otherwise added to the
+  // score. Keys beyond its last column are masked (ONNX from opset 24 on pads a short mask so).
   std::optional<Tensor> mask;
-  // Per batch entry: query i stands at position i + offset for causality and window; keys from `lengths` on are padding.
+  // Per batch entry: query i stands at position i + offset for causality and window; keys from
+  // `lengths` on are padding.
   std::vector<long> offsets;
   std::vector<std::size_t> lengths;
 
   std::optional<Claim> output, scores, present_key, present_value;
   ScoreStage score_stage = ScoreStage::scaled;
   const NumberFormat* softmax_format = nullptr;  // where the call names one
-  std::vector<std::string> not_judged;           // arrays the subject returned that no enclosure exists for yet
+  std::vector<std::string>
+      not_judged;  // arrays the subject returned that no enclosure exists for yet
 
   std::size_t batches() const { return query.shape[0]; }
   std::size_t query_heads() const { return query.shape[1]; }
@@ -66,8 +68,8 @@ struct Problem {
     j < past() ? past_value->read_row(b, g, j, row) : value.read_row(b, g, j - past(), row);
   }
 
-  // What is added to score (i, j): 0 or −∞ for each of causality, window, padding and a boolean mask, the number itself
-  // for any other mask; their sum as IEEE 754 has it, so that ∞ − ∞ is NaN.
+  // What is added to score (i, j): 0 or −∞ for each of causality, window, padding and a boolean
+  // mask, the number itself for any other mask; their sum as IEEE 754 has it, so that ∞ − ∞ is NaN.
   double bias(std::size_t b, std::size_t h, std::size_t i, std::size_t j) const {
     constexpr double hidden = -std::numeric_limits<double>::infinity();
     double bias = 0;
@@ -79,7 +81,8 @@ struct Problem {
       else
         bias = mask->number(b, h, i, j);
     }
-    const bool in_reach = position_visible(rule, static_cast<long>(i) + offsets[b], static_cast<long>(j));
+    const bool in_reach =
+        position_visible(rule, static_cast<long>(i) + offsets[b], static_cast<long>(j));
     return in_reach && j < lengths[b] ? bias : bias + hidden;
   }
 };

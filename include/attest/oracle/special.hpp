@@ -1,7 +1,8 @@
 // Copyright the attest authors
 // SPDX-License-Identifier: BSL-1.0
 
-// What IEEE 754 makes of the NaNs and infinities in a row: which results are decided by them, and the finite rest.
+// What IEEE 754 makes of the NaNs and infinities in a row: which results are decided by them, and
+// the finite rest.
 #pragma once
 #include <attest/oracle/enclosure.hpp>
 #include <attest/rule.hpp>
@@ -35,7 +36,8 @@ struct Special {
   }
 };
 
-// A row with its NaNs and infinities taken out: `finite` has 0 in their place and masks the keys whose score is −∞.
+// A row with its NaNs and infinities taken out: `finite` has 0 in their place and masks the keys
+// whose score is −∞.
 struct SpecialRow {
   RowData finite;
   std::vector<double> query, keys, values, bias;  // what `finite` points into
@@ -44,7 +46,8 @@ struct SpecialRow {
   std::vector<Special> outputs;                   // of each column
 };
 
-// `row` may hold NaNs and infinities; `negative_root`: every score is NaN, since the scale is applied by a root it lacks.
+// `row` may hold NaNs and infinities; `negative_root`: every score is NaN, since the scale is
+// applied by a root it lacks.
 inline SpecialRow separate(const Rule& rule, const RowData& row, bool negative_root) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const std::size_t keys = row.key_count, width = row.width, columns = row.value_width;
@@ -54,8 +57,16 @@ inline SpecialRow separate(const Rule& rule, const RowData& row, bool negative_r
       if (!std::isfinite(x)) x = 0;
     return numbers;
   };
-  SpecialRow result{row, clean(row.query, width), clean(row.keys, keys * width), clean(row.values, keys * columns),
-                    std::vector<double>(row.bias, row.bias + keys), {}, {}, {}, {}, {}};
+  SpecialRow result{row,
+                    clean(row.query, width),
+                    clean(row.keys, keys * width),
+                    clean(row.values, keys * columns),
+                    std::vector<double>(row.bias, row.bias + keys),
+                    {},
+                    {},
+                    {},
+                    {},
+                    {}};
   result.finite.query = result.query.data();
   result.finite.keys = result.keys.data();
   result.finite.values = result.values.data();
@@ -71,17 +82,20 @@ inline SpecialRow separate(const Rule& rule, const RowData& row, bool negative_r
     const double* k = row.key(j);
     double score = 0;  // stands for any finite score
     bool finite = !negative_root;
-    for (std::size_t t = 0; t < width; ++t) finite = finite && std::isfinite(row.query[t]) && std::isfinite(k[t]);
+    for (std::size_t t = 0; t < width; ++t)
+      finite = finite && std::isfinite(row.query[t]) && std::isfinite(k[t]);
     if (!finite) {
       double product = 0;
       for (std::size_t t = 0; t < width; ++t) product += row.query[t] * k[t];
       score = negative_root ? std::numeric_limits<double>::quiet_NaN()
                             : product * (rule.scale.by_width ? 1.0 : rule.scale.given);
-      if (std::isfinite(score)) score = std::numeric_limits<double>::quiet_NaN();  // 0·∞ beside a finite sum
+      if (std::isfinite(score))
+        score = std::numeric_limits<double>::quiet_NaN();  // 0·∞ beside a finite sum
       if (score == 0) row_is_open = true;
     }
     result.scaled[j] = Special::of(score);
-    if (rule.softcap != 0 && std::isinf(score)) row_is_open = true;  // the cap itself; not worked out
+    if (rule.softcap != 0 && std::isinf(score))
+      row_is_open = true;  // the cap itself; not worked out
     result.capped[j] = result.scaled[j];
     const double biased = score + row.bias[j];
     result.biased[j] = Special::of(biased);
@@ -106,7 +120,8 @@ inline SpecialRow separate(const Rule& rule, const RowData& row, bool negative_r
   } else if (row_is_nan) {
     whole.nan = true;
   } else if (all_hidden) {
-    whole.nan = true;  // ∞ − ∞ in the function body; zero where the weights are guarded, as ONNX's reference does
+    whole.nan = true;  // ∞ − ∞ in the function body; zero where the weights are guarded, as ONNX's
+                       // reference does
     whole.zero = true;
   }
   if (empty && rule.empty_row == EmptyRow::mean) {

@@ -1,7 +1,8 @@
 // Copyright the attest authors
 // SPDX-License-Identifier: BSL-1.0
 
-// Tensor: a strided view of somebody's array of numbers, read as double or as integer. It owns nothing.
+// Tensor: a strided view of somebody's array of numbers, read as double or as integer. It owns
+// nothing.
 #pragma once
 #include <attest/oracle/number_format.hpp>
 
@@ -15,8 +16,21 @@
 namespace attest::oracle {
 
 enum class ElementType {
-  float64, float32, float16, bfloat16, float8_e4m3fn, float8_e5m2,
-  boolean, int8, int16, int32, int64, uint8, uint16, uint32, uint64
+  float64,
+  float32,
+  float16,
+  bfloat16,
+  float8_e4m3fn,
+  float8_e5m2,
+  boolean,
+  int8,
+  int16,
+  int32,
+  int64,
+  uint8,
+  uint16,
+  uint32,
+  uint64
 };
 
 struct ElementTypeFacts {
@@ -67,10 +81,12 @@ inline std::size_t element_count(const Shape& shape) {
 struct Tensor {
   ElementType type = ElementType::float32;
   Shape shape;
-  std::vector<std::ptrdiff_t> strides;  // in bytes; 0 repeats one element along an axis (broadcasting)
+  std::vector<std::ptrdiff_t>
+      strides;  // in bytes; 0 repeats one element along an axis (broadcasting)
   const std::byte* data = nullptr;
 
-  // A view of `data` in C order (last axis fastest), little-endian, as the machine itself holds numbers.
+  // A view of `data` in C order (last axis fastest), little-endian, as the machine itself holds
+  // numbers.
   static Tensor row_major(ElementType type, Shape shape, const std::byte* data) {
     Tensor view{type, std::move(shape), {}, data};
     view.strides.resize(view.shape.size());
@@ -89,36 +105,53 @@ struct Tensor {
   // The element at `position`, exactly (64-bit integers beyond 2^53 are rounded).
   double number_at(const std::byte* position) const {
     switch (type) {
-      case ElementType::float64: return load<double>(position);
-      case ElementType::float32: return static_cast<double>(load<float>(position));
+      case ElementType::float64:
+        return load<double>(position);
+      case ElementType::float32:
+        return static_cast<double>(load<float>(position));
       case ElementType::float16:
-      case ElementType::bfloat16: return decode(load<std::uint16_t>(position), *format(), 16);
+      case ElementType::bfloat16:
+        return decode(load<std::uint16_t>(position), *format(), 16);
       case ElementType::float8_e4m3fn:
-      case ElementType::float8_e5m2: return decode(load<std::uint8_t>(position), *format(), 8);
-      default: return static_cast<double>(integer_at(position));
+      case ElementType::float8_e5m2:
+        return decode(load<std::uint8_t>(position), *format(), 8);
+      default:
+        return static_cast<double>(integer_at(position));
     }
   }
 
   // The element at `position` of an array of integers or booleans.
   std::int64_t integer_at(const std::byte* position) const {
     switch (type) {
-      case ElementType::boolean: return load<std::uint8_t>(position) != 0;
-      case ElementType::int8: return load<std::int8_t>(position);
-      case ElementType::int16: return load<std::int16_t>(position);
-      case ElementType::int32: return load<std::int32_t>(position);
-      case ElementType::int64: return load<std::int64_t>(position);
-      case ElementType::uint8: return load<std::uint8_t>(position);
-      case ElementType::uint16: return load<std::uint16_t>(position);
-      case ElementType::uint32: return load<std::uint32_t>(position);
-      case ElementType::uint64: return static_cast<std::int64_t>(load<std::uint64_t>(position));
-      default: return static_cast<std::int64_t>(number_at(position));
+      case ElementType::boolean:
+        return load<std::uint8_t>(position) != 0;
+      case ElementType::int8:
+        return load<std::int8_t>(position);
+      case ElementType::int16:
+        return load<std::int16_t>(position);
+      case ElementType::int32:
+        return load<std::int32_t>(position);
+      case ElementType::int64:
+        return load<std::int64_t>(position);
+      case ElementType::uint8:
+        return load<std::uint8_t>(position);
+      case ElementType::uint16:
+        return load<std::uint16_t>(position);
+      case ElementType::uint32:
+        return load<std::uint32_t>(position);
+      case ElementType::uint64:
+        return static_cast<std::int64_t>(load<std::uint64_t>(position));
+      default:
+        return static_cast<std::int64_t>(number_at(position));
     }
   }
 
   // The four-dimensional reading; the tensor must have rank 4.
   const std::byte* at(std::size_t a, std::size_t b, std::size_t c, std::size_t d) const {
-    return data + static_cast<std::ptrdiff_t>(a) * strides[0] + static_cast<std::ptrdiff_t>(b) * strides[1] +
-           static_cast<std::ptrdiff_t>(c) * strides[2] + static_cast<std::ptrdiff_t>(d) * strides[3];
+    return data + static_cast<std::ptrdiff_t>(a) * strides[0] +
+           static_cast<std::ptrdiff_t>(b) * strides[1] +
+           static_cast<std::ptrdiff_t>(c) * strides[2] +
+           static_cast<std::ptrdiff_t>(d) * strides[3];
   }
   double number(std::size_t a, std::size_t b, std::size_t c, std::size_t d) const {
     return number_at(at(a, b, c, d));

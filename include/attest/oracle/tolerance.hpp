@@ -1,24 +1,31 @@
 // Copyright the attest authors
 // SPDX-License-Identifier: BSL-1.0
 
-// Tolerance: what arithmetic of a claimed precision may lose on this very row. An implementation that meets the claim
-// cannot be further from the exact result, whatever order it sums in; so what is further certainly does not meet it.
+// Tolerance: what arithmetic of a claimed precision may lose on this very row. An implementation
+// that meets the claim cannot be further from the exact result, whatever order it sums in; so what
+// is further certainly does not meet it.
 //
-// Notation as in enclosure.hpp; u_a, u_S, u_s, u_p the roundoffs of accumulation, score storage, softmax and weights;
-// N the number of visible keys; T the number of rescales of an online softmax over tiles in key order. A rescale by exp(0)
-// loses nothing, so T is at most the number of keys at which the running maximum may rise, from either end.
+// Notation as in enclosure.hpp; u_a, u_S, u_s, u_p the roundoffs of accumulation, score storage,
+// softmax and weights; N the number of visible keys; T the number of rescales of an online softmax
+// over tiles in key order. A rescale by exp(0) loses nothing, so T is at most the number of keys at
+// which the running maximum may rise, from either end.
 //
-// Scores. |ŝ_j − s_j| <= B_j = |c| (d u_a + 4 u) Σ|q k| + u_S |s_j|: the product, then the scale, which may be applied to
-//   q, to k, by its root to both, or to the product (at most two roundings of a constant and two of a product). What is
-//   exact loses nothing: a sum of products that are all multiples of one power of two and small enough, and a scale that is
-//   a power of four. A cap adds the errors of its quotient, tanh and product, and multiplies B_j by the derivative of tanh, at
-//   most 4 exp(−2(|s| − B)/cap). A bias other than 0 adds one rounding of the sum.
-// Weights. ê_j = e_j (1 + θ_j) with |log(1 + θ_j)| <= Δ_j + log of exp's own error, Δ_j = B_j + u_s y_j (1 + [T > 0]), y_j the
-//   distance below the maximum. (Rescale factors: a common factor cancels between numerator and denominator; the arguments of
-//   the others telescope to y_j.) As in enclosure.hpp, |Σ ê v/Σ ê − o| <= Σ |ê_j − e_j| |v_j − o| / Σ ê_j, and some ê_j is 1.
-//   Whatever the weights, a blend of the visible values stays in their hull: where that is the smaller bound the scores
-//   decide nothing, and a result within tolerance proves nothing.
-// Sums. Rounding the weights: u_p Σ p|v|. The output: (N + 2T) u_a Σ p|v|. The denominator and the division:
+// Scores. |ŝ_j − s_j| <= B_j = |c| (d u_a + 4 u) Σ|q k| + u_S |s_j|: the product, then the scale,
+// which may be applied to
+//   q, to k, by its root to both, or to the product (at most two roundings of a constant and two of
+//   a product). What is exact loses nothing: a sum of products that are all multiples of one power
+//   of two and small enough, and a scale that is a power of four. A cap adds the errors of its
+//   quotient, tanh and product, and multiplies B_j by the derivative of tanh, at most 4 exp(−2(|s|
+//   − B)/cap). A bias other than 0 adds one rounding of the sum.
+// Weights. ê_j = e_j (1 + θ_j) with |log(1 + θ_j)| <= Δ_j + log of exp's own error, Δ_j = B_j + u_s
+// y_j (1 + [T > 0]), y_j the
+//   distance below the maximum. (Rescale factors: a common factor cancels between numerator and
+//   denominator; the arguments of the others telescope to y_j.) As in enclosure.hpp, |Σ ê v/Σ ê −
+//   o| <= Σ |ê_j − e_j| |v_j − o| / Σ ê_j, and some ê_j is 1. Whatever the weights, a blend of the
+//   visible values stays in their hull: where that is the smaller bound the scores decide nothing,
+//   and a result within tolerance proves nothing.
+// Sums. Rounding the weights: u_p Σ p|v|. The output: (N + 2T) u_a Σ p|v|. The denominator and the
+// division:
 //   (N + 1 + 2T) u_s |o|. Rounding the result: half a unit in its last place.
 #pragma once
 #include <attest/oracle/enclosure.hpp>
@@ -35,13 +42,14 @@
 
 namespace attest::oracle {
 
-// What a row's scores, weights and outputs may be off by, before the result is rounded to its own format.
+// What a row's scores, weights and outputs may be off by, before the result is rounded to its own
+// format.
 struct RowTolerance {
   std::vector<double> scaled, capped, biased;  // of each key
   std::vector<double> weights;
   std::vector<double> outputs;
-  // Of each output: whether any blend of the visible values is within tolerance, the least and the greatest of them, and how
-  // far beyond these the sums' roundings may carry a blend.
+  // Of each output: whether any blend of the visible values is within tolerance, the least and the
+  // greatest of them, and how far beyond these the sums' roundings may carry a blend.
   std::vector<bool> vacuous;
   std::vector<double> lowest, highest, beyond_hull;
   bool may_overflow = false;  // a visible key's score may leave the range of its format
@@ -68,9 +76,10 @@ inline bool power_of_four(double x) {
   return std::frexp(x, &exponent) == 0.5 && exponent % 2 != 0;
 }
 
-// a + b rounded once to `format`. The sum in double is first rounded to odd: if inexact, its last bit is set, towards the
-// exact sum. A format of at most 51 bits then rounds as if from the exact sum (Boldo and Melquiond, IEEE Trans. Comput. 57,
-// 2008); for double itself the sum is already rounded.
+// a + b rounded once to `format`. The sum in double is first rounded to odd: if inexact, its last
+// bit is set, towards the exact sum. A format of at most 51 bits then rounds as if from the exact
+// sum (Boldo and Melquiond, IEEE Trans. Comput. 57, 2008); for double itself the sum is already
+// rounded.
 inline double rounded_sum(double a, double b, const NumberFormat& format) {
   double sum = a + b;
   if (!std::isfinite(sum) || format.precision > 51) return format.round(sum);
@@ -81,18 +90,20 @@ inline double rounded_sum(double a, double b, const NumberFormat& format) {
   return format.round(sum);
 }
 
-// Whether every sum of some of the products q_t k_t is a number of `format`: all are multiples of 2^lowest, the product of
-// the lowest bits of the two rows, and none exceeds `size` = Σ|q k|.
-inline bool sums_are_exact(int query_lowest, int key_lowest, double size, const NumberFormat& format) {
+// Whether every sum of some of the products q_t k_t is a number of `format`: all are multiples of
+// 2^lowest, the product of the lowest bits of the two rows, and none exceeds `size` = Σ|q k|.
+inline bool sums_are_exact(int query_lowest, int key_lowest, double size,
+                           const NumberFormat& format) {
   if (query_lowest == INT_MAX || key_lowest == INT_MAX) return true;  // every product is 0
   const int lowest = query_lowest + key_lowest;
-  return lowest >= format.min_exponent - format.precision + 1 && size <= std::ldexp(1.0, lowest + format.precision) &&
-         size <= format.largest;
+  return lowest >= format.min_exponent - format.precision + 1 &&
+         size <= std::ldexp(1.0, lowest + format.precision) && size <= format.largest;
 }
 
-// How often an online softmax may rescale: a key rises above all before it if its score, up to its error, may exceed theirs.
-inline double rescales(const Precision& claim, const RowData& row, const std::vector<double>& below_maximum,
-                       const std::vector<double>& error) {
+// How often an online softmax may rescale: a key rises above all before it if its score, up to its
+// error, may exceed theirs.
+inline double rescales(const Precision& claim, const RowData& row,
+                       const std::vector<double>& below_maximum, const std::vector<double>& error) {
   if (claim.tile && *claim.tile == 0) return 0;
   const auto rises = [&](std::size_t first, std::size_t step) {
     std::size_t count = 0;
@@ -113,8 +124,8 @@ inline double rescales(const Precision& claim, const RowData& row, const std::ve
 
 // The scores' part: `scaled`, `capped`, `biased`, `may_overflow`.
 template <class Real>
-void tolerate_scores(const Rule& rule, const Precision& claim, const RowData& row, const RowEnclosure<Real>& exact,
-                     RowTolerance& result) {
+void tolerate_scores(const Rule& rule, const Precision& claim, const RowData& row,
+                     const RowEnclosure<Real>& exact, RowTolerance& result) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const double u = std::max(claim.accumulate.unit_roundoff(), claim.scores.unit_roundoff());
   const bool stored = claim.scores.precision < claim.accumulate.precision;
@@ -141,11 +152,14 @@ void tolerate_scores(const Rule& rule, const Precision& claim, const RowData& ro
 
     const double product_size = c == 0 ? 0 : size / c;
     double error = 0;
-    const bool product_is_exact = detail::sums_are_exact(query_lowest, detail::lowest_bit(row.key(j), row.width),
-                                                         product_size * (1 - 0x1p-40), claim.accumulate);
-    if (!product_is_exact) error += d * claim.accumulate.unit_roundoff() * size + d * (c + 1) * smallest;
+    const bool product_is_exact =
+        detail::sums_are_exact(query_lowest, detail::lowest_bit(row.key(j), row.width),
+                               product_size * (1 - 0x1p-40), claim.accumulate);
+    if (!product_is_exact)
+      error += d * claim.accumulate.unit_roundoff() * size + d * (c + 1) * smallest;
     if (!scale_is_exact) error += 4 * u * size + smallest;
-    if (error != 0 || !claim.scores.holds(scaled)) error += u_store * (std::fabs(scaled) + error) + smallest;
+    if (error != 0 || !claim.scores.holds(scaled))
+      error += u_store * (std::fabs(scaled) + error) + smallest;
     error *= 1 + 0x1p-20;
     const double reach = rule.scale_by_square_roots ? size : std::max(size, product_size);
     const auto overflow = [&](double size_before_rounding) {
@@ -157,14 +171,19 @@ void tolerate_scores(const Rule& rule, const Precision& claim, const RowData& ro
     if (rule.softcap != 0) {
       const double flatness = 4 * std::exp(-2 * (std::fabs(scaled) - error) / rule.softcap);
       error = error * std::min(1.0, flatness) +
-              (3 * u_cap + claim.tanh_error * claim.softmax.unit_roundoff()) * std::fabs(capped) * (1 + 0x1p-20) + smallest;
+              (3 * u_cap + claim.tanh_error * claim.softmax.unit_roundoff()) * std::fabs(capped) *
+                  (1 + 0x1p-20) +
+              smallest;
     }
     result.capped[j] = error;
 
     if (row.visible(j) && row.bias[j] != 0) {
       overflows = overflows || overflow(std::fabs(biased) + error);
-      error += (claim.softmax.unit_roundoff() + claim.scores.unit_roundoff()) * (std::fabs(biased) + error) + smallest;
-      if (!claim.scores.holds(row.bias[j])) error += claim.scores.unit_roundoff() * std::fabs(row.bias[j]);
+      error += (claim.softmax.unit_roundoff() + claim.scores.unit_roundoff()) *
+                   (std::fabs(biased) + error) +
+               smallest;
+      if (!claim.scores.holds(row.bias[j]))
+        error += claim.scores.unit_roundoff() * std::fabs(row.bias[j]);
     }
     result.biased[j] = error;
     // `!(error < ∞)`: the bound itself may have left double
@@ -183,7 +202,8 @@ void tolerate_outputs(const Precision& claim, const RowData& row, const RowEnclo
   const double u_p = weights_rounded ? claim.weights.unit_roundoff() : 0;
   const double weight_underflow = weights_rounded ? claim.weights.smallest_subnormal() / 2 : 0;
   const double u_v = claim.accumulate.unit_roundoff();
-  const double smallest_e = std::ldexp(1.0, claim.softmax.min_exponent);  // exp may flush below normal numbers to 0
+  const double smallest_e =
+      std::ldexp(1.0, claim.softmax.min_exponent);  // exp may flush below normal numbers to 0
 
   double visible = 0, largest_score_error = 0;
   for (std::size_t j = 0; j < keys; ++j)
@@ -200,7 +220,8 @@ void tolerate_outputs(const Precision& claim, const RowData& row, const RowEnclo
   for (std::size_t j = 0; j < keys; ++j) {
     if (!row.visible(j)) continue;
     const double y = exact.below_maximum[j];
-    const double distance = y + result.biased[j] + largest_score_error;  // as the subject may see it
+    const double distance =
+        y + result.biased[j] + largest_score_error;  // as the subject may see it
     const double argument = result.biased[j] + u_s * distance * (rescales > 0 ? 2 : 1);
     e[j] = std::exp(-y);
     exact_sum += e[j];
@@ -212,23 +233,27 @@ void tolerate_outputs(const Precision& claim, const RowData& row, const RowEnclo
     smallest_sum += lowest;
     if (lowest < smallest_e) deviation[j] += std::min(e[j] + deviation[j], smallest_e);
   }
-  smallest_sum = std::max(smallest_sum, 1 - exp_error);  // the subject's own maximum has weight exp(0)
+  smallest_sum =
+      std::max(smallest_sum, 1 - exp_error);  // the subject's own maximum has weight exp(0)
 
   const double sums = (visible + 1 + 2 * rescales) * u_s;
   const double products = (visible + 2 * rescales) * u_v;
   result.weights.assign(keys, 0);
   double mean_deviation = 0;
-  for (std::size_t j = 0; j < keys; ++j) mean_deviation += row.visible(j) ? deviation[j] / smallest_sum : 0;
+  for (std::size_t j = 0; j < keys; ++j)
+    mean_deviation += row.visible(j) ? deviation[j] / smallest_sum : 0;
   for (std::size_t j = 0; j < keys; ++j) {
     if (!row.visible(j)) continue;
     const double p = exact.weights[j];
-    const double raw = std::min(1.0, deviation[j] / smallest_sum + p * std::min(1.0, mean_deviation));
-    result.weights[j] = (raw + (sums + u_p) * std::min(1.0, p + raw)) * (1 + 0x1p-20) + weight_underflow +
-                        claim.softmax.smallest_subnormal();
+    const double raw =
+        std::min(1.0, deviation[j] / smallest_sum + p * std::min(1.0, mean_deviation));
+    result.weights[j] = (raw + (sums + u_p) * std::min(1.0, p + raw)) * (1 + 0x1p-20) +
+                        weight_underflow + claim.softmax.smallest_subnormal();
   }
 
   const std::size_t columns = row.value_width;
-  std::vector<double> weight_error(columns, 0), size(columns, 0), underflow(columns, 0), largest(columns, 0);
+  std::vector<double> weight_error(columns, 0), size(columns, 0), underflow(columns, 0),
+      largest(columns, 0);
   result.lowest.assign(columns, infinity);
   result.highest.assign(columns, -infinity);
   for (std::size_t j = 0; j < keys; ++j) {
@@ -257,8 +282,9 @@ void tolerate_outputs(const Precision& claim, const RowData& row, const RowEnclo
     const double blend = std::min(weight_error[t], hull);
     result.vacuous[t] = result.may_overflow || (hull > 0 && weight_error[t] >= hull);
     const double weighted = std::min(size[t], largest[t]);
-    const double of_sums = (u_p + products * (1 + u_p)) * weighted + underflow[t] + sums * (std::fabs(o) + blend) +
-                           visible * claim.accumulate.smallest_subnormal() + claim.output.smallest_subnormal();
+    const double of_sums =
+        (u_p + products * (1 + u_p)) * weighted + underflow[t] + sums * (std::fabs(o) + blend) +
+        visible * claim.accumulate.smallest_subnormal() + claim.output.smallest_subnormal();
     // second order: no sum loses more than a tenth, or the bound is void
     const double second_order = sums + products + u_p;
     const double growth = second_order < 0.1 ? 1 + 2 * second_order + 0x1p-20 : infinity;
@@ -267,18 +293,22 @@ void tolerate_outputs(const Precision& claim, const RowData& row, const RowEnclo
   }
 }
 
-// Whether `format` is coarser than what the result was computed in, so that storing it rounds once more.
+// Whether `format` is coarser than what the result was computed in, so that storing it rounds once
+// more.
 inline double output_rounding(const Precision& claim, const NumberFormat& format, double size) {
-  const bool coarser = format.precision < claim.softmax.precision || format.precision < claim.accumulate.precision;
+  const bool coarser =
+      format.precision < claim.softmax.precision || format.precision < claim.accumulate.precision;
   return coarser && std::isfinite(size) ? format.half_ulp(size) : 0;
 }
 
-// The scores as the claimed format itself holds them, where its roundings can be foreseen: the definition evaluated in
-// tensors of that format. Replaces each visible key's biased score in `held` by the number the format holds (possibly
-// ±∞), and its error in `result.biased` by how far another rounding could lie.
+// The scores as the claimed format itself holds them, where its roundings can be foreseen: the
+// definition evaluated in tensors of that format. Replaces each visible key's biased score in
+// `held` by the number the format holds (possibly ±∞), and its error in `result.biased` by how far
+// another rounding could lie.
 template <class Real>
-void hold_scores(const Rule& rule, const Precision& claim, const RowData& row, const RowEnclosure<Real>& exact,
-                 const RowTolerance& tolerance, std::vector<double>& held, std::vector<double>& error) {
+void hold_scores(const Rule& rule, const Precision& claim, const RowData& row,
+                 const RowEnclosure<Real>& exact, const RowTolerance& tolerance,
+                 std::vector<double>& held, std::vector<double>& error) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const double c = scale_value<double>(rule.scale, row.width);
   const bool scale_is_exact = c == 0 || detail::power_of_four(std::fabs(c));
@@ -293,17 +323,19 @@ void hold_scores(const Rule& rule, const Precision& claim, const RowData& row, c
     double low, high;
     int products = 0;
     for (std::size_t t = 0; t < row.width; ++t) products += row.query[t] * row.key(j)[t] != 0;
-    const bool exact_sum =
-        detail::sums_are_exact(query_lowest, detail::lowest_bit(row.key(j), row.width),
-                               c == 0 ? 0 : score.magnitude / std::fabs(c) * (1 - 0x1p-40), claim.accumulate);
+    const bool exact_sum = detail::sums_are_exact(
+        query_lowest, detail::lowest_bit(row.key(j), row.width),
+        c == 0 ? 0 : score.magnitude / std::fabs(c) * (1 - 0x1p-40), claim.accumulate);
     const auto scaled = static_cast<double>(score.scaled);
     if (scale_is_exact && (exact_sum || products <= 1)) {
       low = high = claim.accumulate.round(scaled);  // one rounding at most: of the only product
     } else {
       // the error without the storing format's rounding, which follows
       const double u = std::max(claim.accumulate.unit_roundoff(), claim.scores.unit_roundoff());
-      const double before = (static_cast<double>(row.width) * claim.accumulate.unit_roundoff() + 4 * u) * score.magnitude *
-                                (1 + 0x1p-20) + 4 * claim.scores.smallest_subnormal();
+      const double before =
+          (static_cast<double>(row.width) * claim.accumulate.unit_roundoff() + 4 * u) *
+              score.magnitude * (1 + 0x1p-20) +
+          4 * claim.scores.smallest_subnormal();
       low = scaled - before;
       high = scaled + before;
     }

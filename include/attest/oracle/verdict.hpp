@@ -3,7 +3,8 @@
 
 // Verdict: whether each number a subject returned can come from the arithmetic it claims.
 //
-// A row is enclosed in double first. Where that does not decide about each of its elements it is enclosed again in Wide.
+// A row is enclosed in double first. Where that does not decide about each of its elements it is
+// enclosed again in Wide.
 #pragma once
 #include <attest/oracle/dialect.hpp>
 #include <attest/oracle/special.hpp>
@@ -24,7 +25,8 @@ namespace attest::oracle {
 // In order of weight: an output is as its worst element, a call as its worst output.
 enum class Verdict {
   pass,            // within what the claimed arithmetic may lose
-  no_certificate,  // neither can be proved: the scores decide nothing at this precision, or the call is not defined here
+  no_certificate,  // neither can be proved: the scores decide nothing at this precision, or the
+                   // call is not defined here
   fail             // certainly further from the exact result than the claimed arithmetic can be
 };
 
@@ -36,14 +38,14 @@ constexpr const char* to_string(Verdict verdict) {
 struct Element {
   std::array<std::size_t, 4> index{};  // batch, head, row, column
   double got = 0;
-  Enclosure exact;        // meaningful where `expected` accepts nothing special
-  Special expected;       // NaN, ∞ … where no number is expected
-  double allowed = 0;     // largest |got − exact| of the claimed arithmetic
-  // Of an output: the least and the greatest of the values its query may see. A number certainly beyond them, roundings
-  // included, is no blend of them: something else took part.
+  Enclosure exact;     // meaningful where `expected` accepts nothing special
+  Special expected;    // NaN, ∞ … where no number is expected
+  double allowed = 0;  // largest |got − exact| of the claimed arithmetic
+  // Of an output: the least and the greatest of the values its query may see. A number certainly
+  // beyond them, roundings included, is no blend of them: something else took part.
   double lowest = 0, highest = 0;
   bool beyond_hull = false;
-  std::string reading;    // under which reading, where it is not the exact one
+  std::string reading;  // under which reading, where it is not the exact one
   Verdict verdict = Verdict::pass;
 
   // How far off it is, in units of what is allowed.
@@ -62,9 +64,9 @@ struct OutputReport {
   std::size_t elements = 0;
   std::size_t failed = 0;
   std::size_t undecided = 0;
-  std::size_t unspecified = 0;      // of them, elements the definition says nothing about
-  std::size_t beyond_hull = 0;      // of the failed ones, those that are no blend of the visible values
-  std::optional<Element> worst;     // of the gravest verdict the one furthest off
+  std::size_t unspecified = 0;  // of them, elements the definition says nothing about
+  std::size_t beyond_hull = 0;  // of the failed ones, those that are no blend of the visible values
+  std::optional<Element> worst;  // of the gravest verdict the one furthest off
 
   void count(const Element& element) {
     ++elements;
@@ -97,11 +99,13 @@ namespace detail {
 enum class Decision { within, beyond, open };
 
 // Whether `got`, a number of `format`, is within `allowed` of the exact value.
-inline Decision decide(double got, const Enclosure& exact, double allowed, const NumberFormat& format) {
+inline Decision decide(double got, const Enclosure& exact, double allowed,
+                       const NumberFormat& format) {
   if (std::isnan(got)) return Decision::beyond;
   if (std::isinf(got)) {
     // what rounds to ∞: the largest number and half a unit more
-    const double threshold = format.largest + std::ldexp(1.0, format.max_exponent - format.precision);
+    const double threshold =
+        format.largest + std::ldexp(1.0, format.max_exponent - format.precision);
     const double towards = got > 0 ? exact.high : -exact.high;
     if (towards - exact.radius + allowed >= threshold) return Decision::within;
     return towards + exact.radius + allowed < threshold ? Decision::beyond : Decision::open;
@@ -133,11 +137,14 @@ class RowJudge {
 
   // `head_is_finite`: no key or value of the row's head is a NaN or an infinity.
   // `got_outputs`, `got_scores`: d_v and T numbers, or null where the subject returned none.
-  void judge(const RowData& row, bool head_is_finite, const double* got_outputs, const double* got_scores) {
+  void judge(const RowData& row, bool head_is_finite, const double* got_outputs,
+             const double* got_scores) {
     const Rule& rule = problem_.rule;
-    const bool negative_root = rule.scale_by_square_roots && !rule.scale.by_width && rule.scale.given < 0;
+    const bool negative_root =
+        rule.scale_by_square_roots && !rule.scale.by_width && rule.scale.given < 0;
     std::optional<SpecialRow> special;
-    if (negative_root || !head_is_finite || is_special(row)) special = separate(rule, row, negative_root);
+    if (negative_root || !head_is_finite || is_special(row))
+      special = separate(rule, row, negative_root);
     const RowData& finite = special ? special->finite : row;
     wide = false;
     if (!judge_in<double>(finite, special, got_outputs, got_scores)) {
@@ -147,7 +154,8 @@ class RowJudge {
   }
 
  private:
-  // Whether the row itself needs more than the ordinary path: something in it is not finite, or no key is visible.
+  // Whether the row itself needs more than the ordinary path: something in it is not finite, or no
+  // key is visible.
   static bool is_special(const RowData& row) {
     bool any_visible = false, finite = true;
     for (std::size_t j = 0; j < row.key_count; ++j) {
@@ -159,8 +167,8 @@ class RowJudge {
 
   // Returns whether every element was decided.
   template <class Real>
-  bool judge_in(const RowData& row, const std::optional<SpecialRow>& special, const double* got_outputs,
-                const double* got_scores) {
+  bool judge_in(const RowData& row, const std::optional<SpecialRow>& special,
+                const double* got_outputs, const double* got_scores) {
     RowEnclosure<Real> exact;
     RowTolerance tolerance;
     enclose_scores(problem_.rule, row, got_scores != nullptr, exact);
@@ -169,13 +177,15 @@ class RowJudge {
     if (exact.bounded) tolerate_outputs(claim_, row, exact, tolerance);
     bool decided = true;
     if (got_scores) decided = judge_scores(row, special, exact, tolerance, got_scores);
-    if (got_outputs) decided = judge_outputs(row, special, exact, tolerance, got_outputs) && decided;
+    if (got_outputs)
+      decided = judge_outputs(row, special, exact, tolerance, got_outputs) && decided;
     return decided;
   }
 
   template <class Real>
-  bool judge_scores(const RowData& row, const std::optional<SpecialRow>& special, const RowEnclosure<Real>& exact,
-                    const RowTolerance& tolerance, const double* got) {
+  bool judge_scores(const RowData& row, const std::optional<SpecialRow>& special,
+                    const RowEnclosure<Real>& exact, const RowTolerance& tolerance,
+                    const double* got) {
     const NumberFormat& format = *problem_.scores->got.format();
     scores.assign(row.key_count, {});
     bool all_decided = true;
@@ -222,7 +232,8 @@ class RowJudge {
         all_decided = all_decided && exact.bounded;
         continue;
       }
-      element.allowed = error + format.half_ulp(std::fabs(element.exact.high) + element.exact.radius + error);
+      element.allowed =
+          error + format.half_ulp(std::fabs(element.exact.high) + element.exact.radius + error);
       const Decision decision = decide(got[j], element.exact, element.allowed, format);
       element.verdict = verdict_of(decision);
       all_decided = all_decided && decision != Decision::open;
@@ -231,8 +242,9 @@ class RowJudge {
   }
 
   template <class Real>
-  bool judge_outputs(const RowData& row, const std::optional<SpecialRow>& special, const RowEnclosure<Real>& exact,
-                     const RowTolerance& tolerance, const double* got) {
+  bool judge_outputs(const RowData& row, const std::optional<SpecialRow>& special,
+                     const RowEnclosure<Real>& exact, const RowTolerance& tolerance,
+                     const double* got) {
     const NumberFormat& format = *problem_.output->got.format();
     outputs.assign(row.value_width, {});
     bool all_decided = true;
@@ -260,28 +272,31 @@ class RowJudge {
       };
       Decision decision = decide(got[t], element.exact, element.allowed, format);
       if (tolerance.vacuous[t]) {
-        // Any blend of the visible values may be right; where a score overflows so may 0, for a guarded row, and a NaN.
+        // Any blend of the visible values may be right; where a score overflows so may 0, for a
+        // guarded row, and a NaN.
         const bool not_a_number = tolerance.may_overflow && !std::isfinite(got[t]);
-        const bool no_blend = tolerance.may_overflow
-                                  ? outside(std::min(0.0, element.lowest), std::max(0.0, element.highest))
-                                  : outside(element.lowest, element.highest) || std::isnan(got[t]);
+        const bool no_blend =
+            tolerance.may_overflow
+                ? outside(std::min(0.0, element.lowest), std::max(0.0, element.highest))
+                : outside(element.lowest, element.highest) || std::isnan(got[t]);
         decision = no_blend && !not_a_number ? Decision::beyond : Decision::open;
         scores_decide_nothing = true;
       } else if (decision == Decision::open) {
         all_decided = false;
       }
-      element.beyond_hull =
-          decision == Decision::beyond && std::isfinite(got[t]) && outside(element.lowest, element.highest);
+      element.beyond_hull = decision == Decision::beyond && std::isfinite(got[t]) &&
+                            outside(element.lowest, element.highest);
       element.verdict = verdict_of(decision);
     }
     if (scores_decide_nothing) all_decided = judge_held(row, exact, tolerance, got) && all_decided;
     return all_decided;
   }
 
-  // Second reading of the elements the scores of which are rounded away at the claimed precision: the definition evaluated
-  // in numbers of the claimed format. What is right by it passes.
+  // Second reading of the elements the scores of which are rounded away at the claimed precision:
+  // the definition evaluated in numbers of the claimed format. What is right by it passes.
   template <class Real>
-  bool judge_held(const RowData& row, const RowEnclosure<Real>& exact, const RowTolerance& tolerance, const double* got) {
+  bool judge_held(const RowData& row, const RowEnclosure<Real>& exact,
+                  const RowTolerance& tolerance, const double* got) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     const NumberFormat& format = *problem_.output->got.format();
     std::vector<double> held, error;
@@ -339,7 +354,8 @@ class RowJudge {
   }
 
   double allowed(double internal, const Enclosure& exact, const NumberFormat& format) const {
-    return internal + output_rounding(claim_, format, std::fabs(exact.high) + exact.radius + internal);
+    return internal +
+           output_rounding(claim_, format, std::fabs(exact.high) + exact.radius + internal);
   }
 
   const Problem& problem_;
@@ -362,9 +378,13 @@ OutputReport judge_copy(const Claim& claim, const NumberFormat& format, Expected
           element.got = claim.got.number(b, g, j, d);
           element.expected = Special::of(given);
           element.exact = enclosure(std::isfinite(given) ? given : 0, 0);
-          const bool same = std::isnan(given) ? std::isnan(element.got)
-                                              : given == element.got && std::signbit(given) == std::signbit(element.got);
-          element.verdict = same && claim.got.format() && *claim.got.format() == format ? Verdict::pass : Verdict::fail;
+          const bool same =
+              std::isnan(given)
+                  ? std::isnan(element.got)
+                  : given == element.got && std::signbit(given) == std::signbit(element.got);
+          element.verdict = same && claim.got.format() && *claim.got.format() == format
+                                ? Verdict::pass
+                                : Verdict::fail;
           report.count(element);
         }
   return report;
@@ -377,12 +397,15 @@ inline Report judge_by_rule(const Problem& problem, const Precision& claim) {
   Report report;
   report.claim = claim;
   report.not_judged = problem.not_judged;
-  const std::size_t width = problem.width(), value_width = problem.value_width(), keys = problem.keys();
+  const std::size_t width = problem.width(), value_width = problem.value_width(),
+                    keys = problem.keys();
 
   if (problem.output || problem.scores) {
     OutputReport output, scores;
-    if (problem.output) output.name = problem.output->name, output.shape = problem.output->got.shape;
-    if (problem.scores) scores.name = problem.scores->name, scores.shape = problem.scores->got.shape;
+    if (problem.output)
+      output.name = problem.output->name, output.shape = problem.output->got.shape;
+    if (problem.scores)
+      scores.name = problem.scores->name, scores.shape = problem.scores->got.shape;
     detail::RowJudge row_judge(problem, claim);
     std::vector<double> query(width), key(keys * width), value(keys * value_width), bias(keys);
     std::vector<double> got_outputs(value_width), got_scores(keys);
@@ -393,16 +416,21 @@ inline Report judge_by_rule(const Problem& problem, const Precision& claim) {
           problem.read_key(b, g, j, key.data() + j * width);
           problem.read_value(b, g, j, value.data() + j * value_width);
         }
-        const bool finite = detail::all_finite(key.data(), key.size()) && detail::all_finite(value.data(), value.size());
+        const bool finite = detail::all_finite(key.data(), key.size()) &&
+                            detail::all_finite(value.data(), value.size());
         for (std::size_t h = 0; h < problem.query_heads(); ++h) {
-          if (key_value_head(problem.rule.head_map, h, problem.query_heads(), problem.key_value_heads()) != g) continue;
+          if (key_value_head(problem.rule.head_map, h, problem.query_heads(),
+                             problem.key_value_heads()) != g)
+            continue;
           for (std::size_t i = 0; i < problem.queries(); ++i) {
             problem.query.read_row(b, h, i, query.data());
             for (std::size_t j = 0; j < keys; ++j) bias[j] = problem.bias(b, h, i, j);
             if (problem.output) problem.output->got.read_row(b, h, i, got_outputs.data());
             if (problem.scores) problem.scores->got.read_row(b, h, i, got_scores.data());
-            row_judge.judge({query.data(), key.data(), value.data(), bias.data(), width, value_width, keys}, finite,
-                            problem.output ? got_outputs.data() : nullptr, problem.scores ? got_scores.data() : nullptr);
+            row_judge.judge(
+                {query.data(), key.data(), value.data(), bias.data(), width, value_width, keys},
+                finite, problem.output ? got_outputs.data() : nullptr,
+                problem.scores ? got_scores.data() : nullptr);
             ++report.rows;
             report.wide_rows += row_judge.wide;
             const auto count = [&](OutputReport& into, std::vector<Element>& elements) {
@@ -420,25 +448,28 @@ inline Report judge_by_rule(const Problem& problem, const Precision& claim) {
     if (problem.scores) report.outputs.push_back(std::move(scores));
   }
   if (problem.present_key)
-    report.outputs.push_back(detail::judge_copy(*problem.present_key, *problem.key.format(),
-                                                [&](std::size_t b, std::size_t g, std::size_t j, std::size_t d) {
-                                                  const std::size_t past = problem.past();
-                                                  return j < past ? problem.past_key->number(b, g, j, d)
-                                                                  : problem.key.number(b, g, j - past, d);
-                                                }));
+    report.outputs.push_back(
+        detail::judge_copy(*problem.present_key, *problem.key.format(),
+                           [&](std::size_t b, std::size_t g, std::size_t j, std::size_t d) {
+                             const std::size_t past = problem.past();
+                             return j < past ? problem.past_key->number(b, g, j, d)
+                                             : problem.key.number(b, g, j - past, d);
+                           }));
   if (problem.present_value)
-    report.outputs.push_back(detail::judge_copy(*problem.present_value, *problem.value.format(),
-                                                [&](std::size_t b, std::size_t g, std::size_t j, std::size_t d) {
-                                                  const std::size_t past = problem.past();
-                                                  return j < past ? problem.past_value->number(b, g, j, d)
-                                                                  : problem.value.number(b, g, j - past, d);
-                                                }));
-  for (const OutputReport& output : report.outputs) report.verdict = std::max(report.verdict, output.verdict);
+    report.outputs.push_back(
+        detail::judge_copy(*problem.present_value, *problem.value.format(),
+                           [&](std::size_t b, std::size_t g, std::size_t j, std::size_t d) {
+                             const std::size_t past = problem.past();
+                             return j < past ? problem.past_value->number(b, g, j, d)
+                                             : problem.value.number(b, g, j - past, d);
+                           }));
+  for (const OutputReport& output : report.outputs)
+    report.verdict = std::max(report.verdict, output.verdict);
   return report;
 }
 
-// Judges by each rule the dialect's text allows; the outputs must all be right by the same one. The mildest verdict counts,
-// the first rule before the others.
+// Judges by each rule the dialect's text allows; the outputs must all be right by the same one. The
+// mildest verdict counts, the first rule before the others.
 inline Report judge(const Problem& problem, const Precision& claim) {
   Report best = judge_by_rule(problem, claim);
   for (const AlternativeRule& alternative : problem.alternatives) {

@@ -1,0 +1,45 @@
+// Copyright the attest authors
+// SPDX-License-Identifier: BSL-1.0
+
+// Plain: attention without a framework, every choice an option of its own.
+#pragma once
+#include <attest/oracle/dialect/arrays.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace attest::oracle {
+namespace detail {
+
+// Home-made attention without a framework; docs/captures.md lists the options.
+inline Problem read_plain(const Call& call) {
+  Options options(call);
+  Arrays arrays(call);
+  Problem p = read_heads(call, arrays);
+  p.rule.scale = options.scale();
+  p.rule.softcap = options.number("softcap", 0);
+  if (!(p.rule.softcap >= 0) || !std::isfinite(p.rule.softcap))
+    throw options.wrong("softcap", "0 (off) or a positive number");
+  const std::string causal = options.word("causal", "none", {"none", "top-left", "bottom-right"});
+  p.rule.causal = causal != "none";
+  if (causal == "bottom-right")
+    p.offsets.assign(p.batches(), static_cast<long>(p.keys()) - static_cast<long>(p.queries()));
+  const std::vector<std::int64_t> window = options.integers("window", 2, {-1, -1});
+  p.rule.window_left = options.window("window", window[0]);
+  p.rule.window_right = options.window("window", window[1]);
+  p.rule.head_map = options.word("heads_map", "blocked", {"blocked", "tiled"}) == "tiled"
+                        ? HeadMap::tiled
+                        : HeadMap::blocked;
+  const std::string empty_row = options.word("empty_row", "zero", {"zero", "nan", "mean", "any"});
+  p.rule.empty_row = empty_row == "zero"   ? EmptyRow::zero
+                     : empty_row == "nan"  ? EmptyRow::nan
+                     : empty_row == "mean" ? EmptyRow::mean
+                                           : EmptyRow::unspecified;
+  finish(p, options, arrays);
+  return p;
+}
+
+}  // namespace detail
+}  // namespace attest::oracle
