@@ -15,7 +15,7 @@ inline constexpr bool is_same_type<A, A> = true;
 
 // A + B, A − B: entry by entry.
 template <::size_t LeftRows, ::size_t LeftColumns, ::size_t RightRows, ::size_t RightColumns>
-concept same_shape = LeftRows == RightRows&& LeftColumns == RightColumns;
+concept same_shape = LeftRows == RightRows && LeftColumns == RightColumns;
 
 // A·B: A has as many columns as B has rows.
 template <::size_t LeftColumns, ::size_t RightRows>
