@@ -48,9 +48,24 @@ static_assert(
     blend ==
         matrix({{mean[0], mean[1]}, {mean[0], mean[1]}, {mean[0], mean[1]}, {mean[0], mean[1]}}),
     "S1: every token gets the same blend, (v_1 + ... + v_n) / n");
-static_assert(attention(Query<float, 1, 2>{}, Key<float, 3, 2>{},
-                        Value{matrix({{1.f}, {5.f}, {-4.f}})}) == matrix({{2.f / 3.f}}),
-              "S1: in float too, and rounded once");
+static_assert(attention(Query<float, 1, 2>{}, Key<float, 4, 2>{},
+                        Value{matrix({{1.f}, {5.f}, {-4.f}, {8.f}})}) == matrix({{2.5f}}),
+              "S1: in float too, exactly where 1/n is");
+
+// In floating point attention is the product of its weights and the values to the bit, since both
+// add in one order, and where the exact result is finite it is: four values of 2^127 are averaged
+// although their sum is beyond the largest float.
+constexpr Query q3{matrix({{0.3f, -1.2f}, {2.5f, 0.7f}, {-0.4f, 0.9f}})};
+constexpr Key k3{matrix({{1.1f, 0.2f}, {-0.6f, 1.7f}, {0.8f, -0.5f}})};
+constexpr Value v3{matrix({{0.1f, 3.f, -7.f}, {1.5f, 0.2f, 0.4f}, {-2.2f, 0.6f, 9.f}})};
+static_assert(attention(q3, k3, v3) == attention_weights(q3, k3) * v3.matrix,
+              "softmax(QK^T/sqrt(d))V, weight by weight");
+static_assert(attention(q3, k3, v3, causal) == attention_weights(q3, k3, causal) * v3.matrix,
+              "the same under a mask");
+static_assert(attention(Query<float, 1, 2>{}, Key<float, 4, 2>{},
+                        Value{matrix({{0x1p127f}, {0x1p127f}, {0x1p127f}, {0x1p127f}})}) ==
+                  matrix({{0x1p127f}}),
+              "values at the end of the range do not overflow");
 
 // S2: six tokens, three dimensions, nothing learned: scores XX^T, weights softmax(XX^T), context
 // softmax(XX^T)X. The scores are products of two-decimal numbers, so 10^4 of them are integers;

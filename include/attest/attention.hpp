@@ -121,10 +121,11 @@ constexpr auto attention_weights(
   return softmax(attention_scores(query, key, scale), visible);
 }
 
-// attention_weights(query, key, visible, scale) * value, without the matrix of weights: one query
-// at a time, the scratch one row of Tk scores (cost.hpp). The weighted sum of values is divided by
-// the sum of weights once, at its end, so that equal scores give the plain mean (v₁ + … + v_n)/n,
-// rounded as written.
+// attention_weights(query, key, visible, scale) * value to the bit, without the matrix of weights:
+// one query at a time, the scratch one row of Tk weights (cost.hpp). The weights are divided by their
+// sum before they meet the values, so that no sum leaves the hull of the values: where the exact
+// result is finite nothing overflows on the way, which a quotient of sums would for values near the
+// end of the range.
 //
 // A hidden key takes no part: neither its score nor its value is read, so NaN and infinity stay
 // where they are. A query that sees no key gets a row of zeros, as ONNX and PyTorch's safe softmax
@@ -133,43 +134,30 @@ constexpr auto attention_weights(
 // Error of entry t of a query's output o, to first order in the unit roundoff u; p_j are the exact
 // weights, s_j the exact scores, a_j = max s − s_j, n the number of visible keys, d the width of
 // query and key:
-//   Σ_j p_j φ_j |v_jt − o_t| + n·u·(Σ_j p_j |v_jt| + |o_t|),
+//   Σ_j p_j φ_j |v_jt − o_t| + (n + 1)·u·(Σ_j p_j |v_jt| + |o_t|),
 //   φ_j = u·((d + 1)·|scale|·Σ_k |q_k k_jk| + a_j + 1), and 2·u·|s_j| more where scale is the
 //   rounded 1/√d.
-// φ_j bounds the relative error of weight j: the dot product, its scaling, the subtraction, exp.
+// φ_j bounds the relative error of e^{s_j − max}: the dot product, its scaling, the subtraction, exp.
 // What all weights have in common cancels in the quotient, hence the centred |v_jt − o_t|. The
-// second term is the weighted sum (Jeannerod & Rump 2013), the sum of weights and the division.
-// Underflow adds a few times the smallest subnormal.
+// second term is the division of each weight, the weighted sum (Jeannerod & Rump 2013) and the sum
+// of weights. Underflow adds a few times the smallest subnormal for each visible key.
 template <class Q, class K, class V, class Visible = Everything>
   requires can_attend<Q, K, V, Visible>
 constexpr auto attention(
     const Q& query, const K& key, const V& value, const Visible& visible = {},
     typename Q::value_type scale = inverse_root<typename Q::value_type, Q::columns>) {
   using T = typename Q::value_type;
-  constexpr size_t keys = K::rows;
   Matrix<T, Q::rows, V::columns> output;
   for (size_t i = 0; i < Q::rows; ++i) {
-    size_t first = 0;
-    while (first < keys && !sees(visible, i, first)) ++first;
-    if (first == keys) continue;
-
     const auto& q = query.matrix.entries[i];
-    T score[keys]{};
-    T largest{};
-    for (size_t j = first; j < keys; ++j)
-      if (sees(visible, i, j))
-        if (score[j] = scale * dot(q, key.matrix.entries[j]); j == first || score[j] > largest)
-          largest = score[j];
+    T weight[K::rows]{};
+    for (size_t j = 0; j < K::rows; ++j)
+      if (sees(visible, i, j)) weight[j] = scale * dot(q, key.matrix.entries[j]);
+    softmax_row(weight, visible, i);
 
     auto& o = output.entries[i];
-    T total{};
-    for (size_t j = first; j < keys; ++j)
-      if (sees(visible, i, j)) {
-        const T weight = exp(score[j] - largest);
-        total = total + weight;
-        axpy(weight, value.matrix.entries[j], o);
-      }
-    for (T& x : o) x = x / total;
+    for (size_t j = 0; j < K::rows; ++j)
+      if (sees(visible, i, j)) axpy(weight[j], value.matrix.entries[j], o);
   }
   return output;
 }

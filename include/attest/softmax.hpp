@@ -39,8 +39,12 @@ constexpr void softmax_row(T (&x)[N], const Visible& visible, size_t i) {
     if (sees(visible, i, j) && x[j] > largest) largest = x[j];
   T total(0);
   for (size_t j = first; j < N; ++j)
-    total = total + (x[j] = sees(visible, i, j) ? exp(x[j] - largest) : T(0));
-  for (size_t j = first; j < N; ++j) x[j] = x[j] / total;
+    if (sees(visible, i, j))
+      total = total + (x[j] = exp(x[j] - largest));
+    else
+      x[j] = T(0);
+  for (size_t j = first; j < N; ++j)
+    if (sees(visible, i, j)) x[j] = x[j] / total;
 }
 
 // Each row of the scores becomes a distribution over the columns; see softmax_row for masks and the
