@@ -149,14 +149,36 @@ TEST_CASE("a result outside the visible values is known to be no blend of them")
 }
 
 TEST_CASE("an element the definition leaves open is counted, not judged") {
-  auto builder = mean_of_three(NaN)
-                     .booleans("attn_mask", {3}, {0, 0, 0})
-                     .option("empty_row", std::string("any"));
+  // two queries, the second without a key
+  CallBuilder builder("plain");
+  builder.floats("q", {2, 1}, {0, 0}).floats("k", {1, 1}, {1}).floats("v", {1, 1}, {7});
+  builder.booleans("attn_mask", {2, 1}, {1, 0}).floats("out", {2, 1}, {7, NaN});
+  builder.option("empty_row", std::string("any"));
   const Report report = judge(builder.call);
   CHECK(report.verdict == Verdict::pass);
   CHECK(report.outputs[0].unspecified == 1);
   builder.option("empty_row", std::string("zero"));
   CHECK(judge(builder.call).verdict == Verdict::fail);
+  // where nothing at all is judged, nothing is certified
+  builder.option("empty_row", std::string("any")).booleans("attn_mask", {2, 1}, {0, 0});
+  CHECK(judge(builder.call).verdict == Verdict::no_certificate);
+}
+
+TEST_CASE(
+    "an infinite value with weight makes the result infinite, NaN only if its weight may "
+    "underflow") {
+  CallBuilder builder("plain");
+  builder.floats("q", {1, 1}, {1}).floats("k", {2, 1}, {0, 0}).floats("v", {2, 1}, {infinity, 1});
+  builder.option("scale", 1.0);
+  const auto with = [&](float out) {
+    return judge(builder.floats("out", {1, 1}, {out}).call).verdict;
+  };
+  CHECK(with(infinity) == Verdict::pass);
+  CHECK(with(NaN) == Verdict::fail);
+  CHECK(with(-infinity) == Verdict::fail);
+  builder.floats("k", {2, 1}, {-200, 0});  // e^-200 is no number of float32
+  CHECK(with(infinity) == Verdict::pass);
+  CHECK(with(NaN) == Verdict::pass);
 }
 
 TEST_CASE("present key and value are copies: bit for bit, the sign of zero included") {

@@ -44,6 +44,7 @@ struct SpecialRow {
   std::vector<Special> scaled, capped, biased;    // of each key
   std::vector<Special> weights;                   // of each key
   std::vector<Special> outputs;                   // of each column
+  std::vector<std::size_t> infinite_values;  // keys with weight and an infinity among their values
 };
 
 // `row` may hold NaNs and infinities; `negative_root`: every score is NaN, since the scale is
@@ -57,16 +58,12 @@ inline SpecialRow separate(const Rule& rule, const RowData& row, bool negative_r
       if (!std::isfinite(x)) x = 0;
     return numbers;
   };
-  SpecialRow result{row,
-                    clean(row.query, width),
-                    clean(row.keys, keys * width),
-                    clean(row.values, keys * columns),
-                    std::vector<double>(row.bias, row.bias + keys),
-                    {},
-                    {},
-                    {},
-                    {},
-                    {}};
+  SpecialRow result;
+  result.finite = row;
+  result.query = clean(row.query, width);
+  result.keys = clean(row.keys, keys * width);
+  result.values = clean(row.values, keys * columns);
+  result.bias.assign(row.bias, row.bias + keys);
   result.finite.query = result.query.data();
   result.finite.keys = result.keys.data();
   result.finite.values = result.values.data();
@@ -148,8 +145,10 @@ inline SpecialRow separate(const Rule& rule, const RowData& row, bool negative_r
         open = true;
       else if (std::isnan(v) || result.bias[j] == -infinity || whole.zero)
         nan = true;
-      else
+      else {
         (v > 0 ? plus : minus) = true;
+        result.infinite_values.push_back(j);
+      }
     }
     if (open) {
       output = {};
@@ -158,7 +157,7 @@ inline SpecialRow separate(const Rule& rule, const RowData& row, bool negative_r
       output = {};
       output.nan = true;
     } else if (plus || minus) {
-      // a weight that underflows to 0 makes ∞ a NaN
+      // NaN is right too if the weight underflows to 0; the verdict rules that out where it cannot
       output = {};
       output.nan = true;
       (plus ? output.plus_infinity : output.minus_infinity) = true;

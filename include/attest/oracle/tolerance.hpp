@@ -10,13 +10,14 @@
 // over tiles in key order. A rescale by exp(0) loses nothing, so T is at most the number of keys at
 // which the running maximum may rise, from either end.
 //
-// Scores. |ŝ_j − s_j| <= B_j = |c| (d u_a + 4 u) Σ|q k| + u_S |s_j|: the product, then the scale,
-// which may be applied to
-//   q, to k, by its root to both, or to the product (at most two roundings of a constant and two of
-//   a product). What is exact loses nothing: a sum of products that are all multiples of one power
-//   of two and small enough, and a scale that is a power of four. A cap adds the errors of its
-//   quotient, tanh and product, and multiplies B_j by the derivative of tanh, at most 4 exp(−2(|s|
-//   − B)/cap). A bias other than 0 adds one rounding of the sum.
+// Scores. |ŝ_j − s_j| <= B_j = |c| (d u_a + 6 u) Σ|q k| + u_S |s_j|: the product, then the scale.
+// It may be applied to q, to
+//   k, to the product, or by its root to both; at worst √(1/√d) is taken on both sides, each with
+//   two roundoffs of its own and one of its product. What is exact loses nothing: a sum of products
+//   that are all multiples of one power of two and small enough, and a scale that is a power of
+//   four. A cap adds five roundings (the cap itself, quotient by reciprocal, product, storing) and
+//   tanh's error, and multiplies B_j by the derivative of tanh, at most 4 exp(−2(|s| − B)/cap). A
+//   bias other than 0 adds one rounding of the sum and one of storing it.
 // Weights. ê_j = e_j (1 + θ_j) with |log(1 + θ_j)| <= Δ_j + log of exp's own error, Δ_j = B_j + u_s
 // y_j (1 + [T > 0]), y_j the
 //   distance below the maximum. (Rescale factors: a common factor cancels between numerator and
@@ -56,6 +57,9 @@ struct RowTolerance {
 };
 
 namespace detail {
+
+// Of the scale and its application, in roundoffs of Σ|q k|; see above.
+inline constexpr double scale_roundings = 6;
 
 // The exponent of the lowest set bit of x; INT_MAX for 0.
 inline int lowest_bit(double x) {
@@ -157,7 +161,7 @@ void tolerate_scores(const Rule& rule, const Precision& claim, const RowData& ro
                                product_size * (1 - 0x1p-40), claim.accumulate);
     if (!product_is_exact)
       error += d * claim.accumulate.unit_roundoff() * size + d * (c + 1) * smallest;
-    if (!scale_is_exact) error += 4 * u * size + smallest;
+    if (!scale_is_exact) error += detail::scale_roundings * u * size + smallest;
     if (error != 0 || !claim.scores.holds(scaled))
       error += u_store * (std::fabs(scaled) + error) + smallest;
     error *= 1 + 0x1p-20;
@@ -171,7 +175,7 @@ void tolerate_scores(const Rule& rule, const Precision& claim, const RowData& ro
     if (rule.softcap != 0) {
       const double flatness = 4 * std::exp(-2 * (std::fabs(scaled) - error) / rule.softcap);
       error = error * std::min(1.0, flatness) +
-              (3 * u_cap + claim.tanh_error * claim.softmax.unit_roundoff()) * std::fabs(capped) *
+              (5 * u_cap + claim.tanh_error * claim.softmax.unit_roundoff()) * std::fabs(capped) *
                   (1 + 0x1p-20) +
               smallest;
     }
@@ -222,7 +226,7 @@ void tolerate_outputs(const Precision& claim, const RowData& row, const RowEnclo
     const double y = exact.below_maximum[j];
     const double distance =
         y + result.biased[j] + largest_score_error;  // as the subject may see it
-    const double argument = result.biased[j] + u_s * distance * (rescales > 0 ? 2 : 1);
+    const double argument = result.biased[j] + 2 * u_s * distance;
     e[j] = std::exp(-y);
     exact_sum += e[j];
     if (argument < 0.5)
@@ -332,10 +336,10 @@ void hold_scores(const Rule& rule, const Precision& claim, const RowData& row,
     } else {
       // the error without the storing format's rounding, which follows
       const double u = std::max(claim.accumulate.unit_roundoff(), claim.scores.unit_roundoff());
-      const double before =
-          (static_cast<double>(row.width) * claim.accumulate.unit_roundoff() + 4 * u) *
-              score.magnitude * (1 + 0x1p-20) +
-          4 * claim.scores.smallest_subnormal();
+      const double before = (static_cast<double>(row.width) * claim.accumulate.unit_roundoff() +
+                             detail::scale_roundings * u) *
+                                score.magnitude * (1 + 0x1p-20) +
+                            4 * claim.scores.smallest_subnormal();
       low = scaled - before;
       high = scaled + before;
     }

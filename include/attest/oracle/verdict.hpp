@@ -249,11 +249,18 @@ class RowJudge {
     outputs.assign(row.value_width, {});
     bool all_decided = true;
     bool scores_decide_nothing = false;
+    // infinite values all have weights that no arithmetic of the claim takes for 0
+    const bool infinities_count =
+        special && exact.bounded && !special->infinite_values.empty() &&
+        std::all_of(special->infinite_values.begin(), special->infinite_values.end(),
+                    [&](std::size_t j) { return exact.weights[j] - tolerance.weights[j] > 0; });
     for (std::size_t t = 0; t < row.value_width; ++t) {
       Element& element = outputs[t];
       element.got = got[t];
       if (special && special->outputs[t].any()) {
         element.expected = special->outputs[t];
+        if (infinities_count && (element.expected.plus_infinity || element.expected.minus_infinity))
+          element.expected.nan = false;
         element.verdict = element.expected.accepts(got[t]) ? Verdict::pass : Verdict::fail;
         continue;
       }
@@ -444,6 +451,9 @@ inline Report judge_by_rule(const Problem& problem, const Precision& claim) {
           }
         }
       }
+    for (OutputReport* judged : {&output, &scores})
+      if (judged->elements != 0 && judged->unspecified == judged->elements)
+        judged->verdict = Verdict::no_certificate;
     if (problem.output) report.outputs.push_back(std::move(output));
     if (problem.scores) report.outputs.push_back(std::move(scores));
   }
