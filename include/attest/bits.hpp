@@ -21,12 +21,29 @@ inline constexpr float infinity<float> = bit_cast<float>(0x7f800000u);
 template <>
 inline constexpr double infinity<double> = bit_cast<double>(uint64_t{0x7ff0000000000000u});
 
-// The same number, a signalling NaN made quiet.
-constexpr float quiet(float nan) noexcept {
-  return bit_cast<float>(bit_cast<uint32_t>(nan) | 0x00400000u);
-}
-constexpr double quiet(double nan) noexcept {
-  return bit_cast<double>(bit_cast<uint64_t>(nan) | 0x0008000000000000u);
+// The integer that holds the bits of a float or a double.
+template <class T>
+struct WordOf;
+template <>
+struct WordOf<float> {
+  using type = uint32_t;
+};
+template <>
+struct WordOf<double> {
+  using type = uint64_t;
+};
+template <class T>
+using Word = typename WordOf<T>::type;
+
+// The quiet NaN without sign or payload, and any NaN made quiet.
+template <class T>
+inline constexpr T quiet_nan = bit_cast<T>(static_cast<Word<T>>(bit_cast<Word<T>>(infinity<T>) |
+                                                                Word<T>{1}
+                                                                    << (sizeof(T) == 4 ? 22 : 51)));
+template <class T>
+constexpr T quiet(T nan) noexcept {
+  return bit_cast<T>(
+      static_cast<Word<T>>(bit_cast<Word<T>>(nan) | bit_cast<Word<T>>(quiet_nan<T>)));
 }
 
 // high·2^64 + low. Arithmetic is modulo 2^128.
@@ -79,6 +96,35 @@ constexpr Wide multiply(uint64_t a, uint64_t b) noexcept {
 constexpr Wide multiply_high(Wide a, Wide b) noexcept {
   return multiply(a.high, b.high) + Wide{0, multiply_high(a.high, b.low)} +
          Wide{0, multiply_high(a.low, b.high)};
+}
+
+// How many bits above the highest set one; 63 for 0.
+constexpr int leading_zeros(uint64_t word) noexcept {
+  int zeros = 0;
+  for (int step = 32; step > 0; step /= 2)
+    if (word >> (64 - step) == 0) {
+      word <<= step;
+      zeros += step;
+    }
+  return zeros;
+}
+
+// ±significand·2^exponent rounded to nearest, for a result in the normal range and a significand
+// that is not 0. Where the bits cut off are exactly one half the result is rounded up: an
+// approximation this close to the middle has decided nothing, and an exact result never has so many
+// bits.
+template <class T>
+constexpr T rounded(bool negative, Wide significand, int exponent) noexcept {
+  constexpr int digits = sizeof(T) == 4 ? 24 : 53;
+  constexpr int bias = sizeof(T) == 4 ? 127 : 1023;
+  const int zeros =
+      significand.high != 0 ? leading_zeros(significand.high) : 64 + leading_zeros(significand.low);
+  const uint64_t top = (significand << zeros).high;
+  const uint64_t kept = (top >> (64 - digits)) + (top >> (63 - digits) & 1);
+  const uint64_t biased = static_cast<uint64_t>(127 - zeros + exponent + bias - 1);
+  const uint64_t sign = negative ? 1 : 0;
+  return bit_cast<T>(
+      static_cast<Word<T>>((sign << (sizeof(T) * 8 - 1)) + (biased << (digits - 1)) + kept));
 }
 
 }  // namespace attest::bits

@@ -10,6 +10,16 @@
 
 namespace attest {
 
+// e^r - 1 - r - r^2/2 for ln(3/4) <= r <= ln(3/2), given r^2.
+constexpr double cubic_term(double r, double r2) noexcept {
+  using namespace exp_tables;
+  return r * r2 *
+         (cubic[0] + r * cubic[1] +
+          r2 * (cubic[2] + r * cubic[3] +
+                r2 * (cubic[4] + r * cubic[5] +
+                      r2 * (cubic[6] + r * cubic[7] + r2 * (cubic[8] + r * cubic[9])))));
+}
+
 // e^x rounded to the nearest float, for every float x, subnormal results, zero and infinity
 // included. A NaN gives a quiet NaN. Straight-line arithmetic in double: elements can be computed
 // side by side.
@@ -37,45 +47,75 @@ constexpr float exp(float x) noexcept {
   const uint32_t word = __builtin_bit_cast(uint32_t, x);
   const uint32_t magnitude = word & 0x7fffffff;
   const uint32_t ordinary = magnitude <= (word >> 31 ? lowest : highest) ? 0xffffffff : 0;
-  const double y = __builtin_bit_cast(float, word& ordinary);
+  const double y = __builtin_bit_cast(float, (word & ordinary));
   const int k = static_cast<int>(y * log2_e + (256 + up)) - 256;
   const double r_high = y - k * ln2_high;
   const double r = r_high - k * ln2_low;
   const double r2 = r * r;
-  const double cubic_term =
-      r * r2 *
-      (cubic[0] + r * cubic[1] +
-       r2 * (cubic[2] + r * cubic[3] +
-             r2 * (cubic[4] + r * cubic[5] +
-                   r2 * (cubic[6] + r * cubic[7] + r2 * (cubic[8] + r * cubic[9])))));
   const float result = static_cast<float>(
       __builtin_bit_cast(double, static_cast<uint64_t>(static_cast<uint32_t>(k + 1023)) << 52) *
-      (1 + (r_high + (0.5 * r2 + (cubic_term - k * ln2_low)))));
+      (1 + (r_high + (0.5 * r2 + (cubic_term(r, r2) - k * ln2_low)))));
   const uint32_t special = magnitude > infinity ? word | 0x00400000 : word >> 31 ? 0 : infinity;
   return __builtin_bit_cast(
       float, (__builtin_bit_cast(uint32_t, result) & ordinary) | (special & ~ordinary));
 }
 
-// What exp(double) falls back to: e^x for x = ±magnitude·2^exponent, magnitude a number of 53 bits,
-// given a k with 0 <= x - k·ln(2)/64 < 0.0109. Fixed point with 134 bits behind the point. What is
-// cut off, together with the series after its term in r^14, is below 2^-122 of the result. No
-// double known has an e^x closer than 2^-113 to the middle between two doubles.
-[[gnu::cold, gnu::noinline]] constexpr double exp_in_128_bits(bool negative, uint64_t magnitude,
-                                                              int exponent, int k) noexcept {
+// 2^x rounded to the nearest float, in the same way. k = floor(x + 0.415) and r = x - k are exact;
+// -0.416 <= r <= 0.585. Rounding costs at most, in units of u, absolute,
+//   r^2·q(r), which is below 0.095, and the sum with r·ln2_rest   0.36
+//   2^r - 1, which lies in [-1/4, 1/2]                            0.25, or 0.125 if below 1/4
+//   2^r, which lies in [3/4, 3/2]                                 1, or 0.5 below 1
+// and relative to 2^r less than 1.22 u = 2^-52.7; r·ln2_short is exact. Five floats have a 2^x
+// closer than that to the middle between two floats (down to 2^-58.9; the sixth is 2^-51.6 away):
+// each gives way to its neighbour on the right side of the middle, whose result is the same float.
+constexpr float exp2(float x) noexcept {
   using namespace exp_tables;
+  constexpr uint32_t highest = 0x42ffffff;  // bits of the last float before 128
+  constexpr uint32_t lowest = 0x4315ffff;   // bits of the last float before 150: 2^-150 rounds to 0
+  constexpr uint32_t infinity = 0x7f800000;
+  const uint32_t asked = __builtin_bit_cast(uint32_t, x);
+  const uint32_t word = asked + (asked == 0x3b429d37) + (asked == 0xb52d1f9a) +
+                        (asked == 0xb8d3d026) + (asked == 0xbaec2b40) - (asked == 0xbcf3a937);
+  const uint32_t magnitude = word & 0x7fffffff;
+  const uint32_t ordinary = magnitude <= (word >> 31 ? lowest : highest) ? 0xffffffff : 0;
+  const double y = __builtin_bit_cast(float, (word & ordinary));
+  const int k = static_cast<int>(y + (256 + up)) - 256;
+  const double r = y - k;
+  const double r2 = r * r;
+  const double quadratic_term =
+      r2 * (quadratic[0] + r * quadratic[1] +
+            r2 * (quadratic[2] + r * quadratic[3] +
+                  r2 * (quadratic[4] + r * quadratic[5] +
+                        r2 * (quadratic[6] + r * quadratic[7] +
+                              r2 * (quadratic[8] + r * quadratic[9] + r2 * quadratic[10])))));
+  const float result = static_cast<float>(
+      __builtin_bit_cast(double, static_cast<uint64_t>(static_cast<uint32_t>(k + 1023)) << 52) *
+      (1 + (r * ln2_short + (quadratic_term + r * ln2_rest))));
+  const uint32_t special = magnitude > infinity ? word | 0x00400000 : word >> 31 ? 0 : infinity;
+  return __builtin_bit_cast(
+      float, (__builtin_bit_cast(uint32_t, result) & ordinary) | (special & ~ordinary));
+}
+
+// The significand of 2^(k/64)·e^r for 0 <= r < 0.0109, given with 134 bits behind the point:
+// 1 <= significand·2^-126 < 2, or just above 2. What is cut off, together with the series after its
+// term in r^14, is below 2^-122 of the result.
+constexpr bits::Wide wide_exp_significand(bits::Wide r, int k) noexcept {
+  using namespace exp_tables;
+  using bits::multiply_high;
   using bits::Wide;
-  const uint64_t steps = static_cast<uint64_t>(k < 0 ? -k : k);
-  const Wide x = Wide{0, magnitude} << (exponent + 134);
-  const Wide shift = bits::multiply(steps, ln2_over_64[1]) + Wide{steps * ln2_over_64[0], 0} +
-                     Wide{0, bits::multiply_high(steps, ln2_over_64[2])};
-  const Wide r = negative ? shift - x : x - shift;
   Wide sum{reciprocal_factorial[14][0], reciprocal_factorial[14][1]};
   for (int n = 13; n >= 2; --n)
-    sum = Wide{reciprocal_factorial[n][0], reciprocal_factorial[n][1]} +
-          (bits::multiply_high(r, sum) >> 6);
-  const Wide e_to_r_minus_1 = r + (bits::multiply_high(r, bits::multiply_high(r, sum)) >> 6);
+    sum =
+        Wide{reciprocal_factorial[n][0], reciprocal_factorial[n][1]} + (multiply_high(r, sum) >> 6);
+  const Wide e_to_r_minus_1 = r + (multiply_high(r, multiply_high(r, sum)) >> 6);
   const Wide base{power_of_two[k & 63][0], power_of_two[k & 63][1]};
-  const Wide significand = (base >> 1) + (bits::multiply_high(base, e_to_r_minus_1) >> 7);
+  return (base >> 1) + (multiply_high(base, e_to_r_minus_1) >> 7);
+}
+
+// 2^(k/64)·e^r for such an r and k, rounded to nearest.
+[[gnu::cold, gnu::noinline]] constexpr double scaled_exp(bits::Wide r, int k) noexcept {
+  using bits::Wide;
+  const Wide significand = wide_exp_significand(r, k);
 
   // significand·2^(e - 126), e = k/64, to be rounded to 53 bits, or fewer where the result is
   // subnormal. Between half the smallest subnormal number and that number no bits are left to keep:
@@ -89,19 +129,73 @@ constexpr float exp(float x) noexcept {
       lost > 0 ? rounded : rounded + (static_cast<uint64_t>(result_exponent + 1022) << 52));
 }
 
+// The significand of 2^(k/64)·e^r for 0 <= r < ln(2)/64·(1 + 2^-16), given with 70 bits behind the
+// point: 1 <= significand·2^-63 < 2, or just above 2 and then 2^64 is missing. In units of 2^-63 it
+// is at most 2.2 too small (1 from the table, 1 from the last product, 0.2 from e^r, where r may be
+// 2^-69 too small) and at most 0.2 too large (from e^r, where r may be 2^-69 too large).
+constexpr uint64_t exp_significand(uint64_t r, int k) noexcept {
+  using namespace exp_tables;
+  using bits::multiply_high;
+  const uint64_t p3 = square[3] + (multiply_high(r, square[4]) >> 6);
+  const uint64_t p2 = square[2] + (multiply_high(r, p3) >> 6);
+  const uint64_t p1 = square[1] + (multiply_high(r, p2) >> 6);
+  const uint64_t p0 = square[0] + (multiply_high(r, p1) >> 6);
+  const uint64_t e_to_r_minus_1 = r + (multiply_high(r, multiply_high(r, p0)) >> 6);
+  const uint64_t base = power_of_two[k & 63][0];
+  return base + (multiply_high(base, e_to_r_minus_1) >> 6);
+}
+
+// Whether such a significand does not say where to round: 2^64 is missing, or the middle between
+// two doubles may lie between the computed and the exact one, which happens once in 400 arguments.
+constexpr bool is_undecided(uint64_t significand) noexcept {
+  return significand >> 63 == 0 || 1024 - (significand & 2047) < 5;
+}
+
+// significand·2^(e - 63), e = k/64, rounded to a normal double.
+constexpr double assembled(uint64_t significand, int k) noexcept {
+  return bits::bit_cast<double>((significand >> 11) + (significand >> 10 & 1) +
+                                (static_cast<uint64_t>((k >> 6) + 1022) << 52));
+}
+
+// ±magnitude·2^(exponent + 70), |x| < 2^10, truncated and modulo 2^64, for the magnitude of 53 bits
+// of a double x not below 2^-54; and the same exactly, times 2^64, modulo 2^128.
+constexpr uint64_t fixed_point(bool negative, uint64_t magnitude, int exponent) noexcept {
+  uint64_t fixed = 0;
+  if (exponent >= -70) [[likely]]  // else clang does both shifts, at the cost of all the rest
+    fixed = magnitude << (exponent + 70);
+  else
+    fixed = magnitude >> (-70 - exponent);
+  return negative ? 0 - fixed : fixed;
+}
+constexpr bits::Wide wide_fixed_point(bool negative, uint64_t magnitude, int exponent) noexcept {
+  const bits::Wide fixed = bits::Wide{0, magnitude} << (exponent + 134);
+  return negative ? bits::Wide{0, 0} - fixed : fixed;
+}
+
+// k·ln(2)/64 with 70 and with 134 bits behind the point, modulo 2^64 and 2^128. k has 17 bits.
+constexpr uint64_t steps_of_ln2(int k) noexcept {
+  using namespace exp_tables;
+  const uint64_t steps = static_cast<uint64_t>(k < 0 ? -k : k);
+  const uint64_t product = steps * ln2_over_64[0] + bits::multiply_high(steps, ln2_over_64[1]);
+  return k < 0 ? 0 - product : product;
+}
+constexpr bits::Wide wide_steps_of_ln2(int k) noexcept {
+  using namespace exp_tables;
+  using bits::Wide;
+  const uint64_t steps = static_cast<uint64_t>(k < 0 ? -k : k);
+  const Wide product = bits::multiply(steps, ln2_over_64[1]) + Wide{steps * ln2_over_64[0], 0} +
+                       Wide{0, bits::multiply_high(steps, ln2_over_64[2])};
+  return k < 0 ? Wide{0, 0} - product : product;
+}
+
 // e^x rounded to the nearest double, for every double x whose e^x is further than 2^-122 of itself
-// from the middle between two doubles, which holds for all that are known. Subnormal results, zero
-// and infinity are included; a NaN gives a quiet NaN.
+// from the middle between two doubles, which holds for all that are known: none comes closer than
+// 2^-113. Subnormal results, zero and infinity are included; a NaN gives a quiet NaN.
 //
 // Integer arithmetic, so that neither contraction nor rounding modes matter. k = floor(64·x/ln 2)
 // is the one floating-point expression; it is 2^-17 low on purpose, so that r = x - k·ln(2)/64 is
-// never negative: 0 <= r < ln(2)/64·(1 + 2^-16), and the result is 2^(k/64)·e^r. r has 70 bits
-// behind the point. The computed significand, in units of 2^-63, is at most 2.2 too small (1 from
-// the table, 1 from the last product, 0.2 from e^r) and at most 0.2 too large (from e^r). Where the
-// middle between two doubles may lie within, once in 400 arguments, 128 bits decide.
+// never negative: 0 <= r < ln(2)/64·(1 + 2^-16), and the result is 2^(k/64)·e^r.
 constexpr double exp(double x) noexcept {
-  using namespace exp_tables;
-  using bits::multiply_high;
   constexpr double lowest = -0x1.74910d52d3051p+9;  // below it, e^x <= 2^-1075: zero
   constexpr double highest = 0x1.62e42fefa39efp+9;  // above it, e^x >= 2^1024 - 2^970: infinity
   constexpr double smallest_normal = -0x1.6232bdd7abcd2p+9;  // below it, e^x < 2^-1022: subnormal
@@ -111,28 +205,36 @@ constexpr double exp(double x) noexcept {
   const uint64_t word = bits::bit_cast<uint64_t>(x);
   const int exponent = static_cast<int>(word >> 52 & 0x7ff) - 1075;
   if (exponent < -54 - 52) return 1;  // |x| < 2^-54: closer to 1 than half a unit below it
-  const uint64_t magnitude = (word & 0xfffffffffffffu) | 0x10000000000000u;
+  const uint64_t magnitude = (word & 0xfffffffffffff) | 0x10000000000000;
   const bool negative = word >> 63;
-  const int k = static_cast<int>(x * log2_e_times_64 - 0x1p-17) - negative;
-  const uint64_t steps = static_cast<uint64_t>(k < 0 ? -k : k);
-  uint64_t fixed = 0;
-  if (exponent >= -70) [[likely]]  // else clang does both shifts, at the cost of all the rest
-    fixed = magnitude << (exponent + 70);
-  else
-    fixed = magnitude >> (-70 - exponent);
-  const uint64_t shift = steps * ln2_over_64[0] + multiply_high(steps, ln2_over_64[1]);
-  const uint64_t r = negative ? shift - fixed : fixed - shift;
-  const uint64_t p3 = square[3] + (multiply_high(r, square[4]) >> 6);
-  const uint64_t p2 = square[2] + (multiply_high(r, p3) >> 6);
-  const uint64_t p1 = square[1] + (multiply_high(r, p2) >> 6);
-  const uint64_t p0 = square[0] + (multiply_high(r, p1) >> 6);
-  const uint64_t e_to_r_minus_1 = r + (multiply_high(r, multiply_high(r, p0)) >> 6);
-  const uint64_t base = power_of_two[k & 63][0];
-  const uint64_t significand = base + (multiply_high(base, e_to_r_minus_1) >> 6);
-  if (significand >> 63 == 0 || 1024 - (significand & 2047) < 5 || x < smallest_normal)
-    return exp_in_128_bits(negative, magnitude, exponent, k);
-  return bits::bit_cast<double>((significand >> 11) + (significand >> 10 & 1) +
-                                (static_cast<uint64_t>((k >> 6) + 1022) << 52));
+  const int k = static_cast<int>(x * exp_tables::log2_e_times_64 - 0x1p-17) - negative;
+  const uint64_t significand =
+      exp_significand(fixed_point(negative, magnitude, exponent) - steps_of_ln2(k), k);
+  return is_undecided(significand) || x < smallest_normal
+             ? scaled_exp(wide_fixed_point(negative, magnitude, exponent) - wide_steps_of_ln2(k), k)
+             : assembled(significand, k);
+}
+
+// 2^x rounded to the nearest double, in the same way; exact for integers x. k = floor(64·x) is
+// exact, and r = (x - k/64)·ln 2 is rounded once.
+constexpr double exp2(double x) noexcept {
+  using namespace exp_tables;
+  if (x != x) return bits::quiet(x);
+  if (x >= 1024) return bits::infinity<double>;
+  if (x <= -1075) return 0;  // 2^-1075 is the middle between 0 and the smallest number: to even
+  const uint64_t word = bits::bit_cast<uint64_t>(x);
+  const int exponent = static_cast<int>(word >> 52 & 0x7ff) - 1075;
+  if (exponent < -54 - 52) return 1;
+  const uint64_t magnitude = (word & 0xfffffffffffff) | 0x10000000000000;
+  const bool negative = word >> 63;
+  const uint64_t fraction = fixed_point(negative, magnitude, exponent);  // of 64·x, times 2^64
+  const int k = static_cast<int>(x * 64) - (negative && fraction != 0);
+  const uint64_t significand = exp_significand(bits::multiply_high(fraction, ln2_over_64[0]), k);
+  return is_undecided(significand) || x < -1022
+             ? scaled_exp(bits::multiply_high(wide_fixed_point(negative, magnitude, exponent),
+                                              {ln2_over_64[0], ln2_over_64[1]}),
+                          k)
+             : assembled(significand, k);
 }
 
 }  // namespace attest

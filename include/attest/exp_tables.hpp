@@ -32,6 +32,26 @@ inline constexpr double cubic[10] = {
     0x1.2cba71851d3f1p-29,
 };
 
+// ln 2 = ln2_short + ln2_rest: ln2_short of 29 bits, so that its product with a float is exact.
+inline constexpr double ln2_short = 0x1.62e42fep-1;
+inline constexpr double ln2_rest = 0x1.f473de6af278fp-30;
+
+// 2^r = 1 + r·ln 2 + r^2·(quadratic[0] + ... + quadratic[10]·r^10) for log2(3/4) <= r <= log2(3/2),
+// up to 2^-58.5 of 2^r: through the Chebyshev points, rounded to double.
+inline constexpr double quadratic[11] = {
+    0x1.ebfbdff82c58fp-3,
+    0x1.c6b08d704a0bfp-5,
+    0x1.3b2ab6fba4ed5p-7,
+    0x1.5d87fe78a6d2cp-10,
+    0x1.430912f83035ap-13,
+    0x1.ffcbfc55ffec8p-17,
+    0x1.62c023f6b1d2p-20,
+    0x1.b5253a62e55dbp-24,
+    0x1.e4c495211f9fbp-28,
+    0x1.e937bc1424275p-32,
+    0x1.dbb12ddc3f1b7p-36,
+};
+
 // 64/ln 2, rounded to nearest. ln(2)/64·2^198 truncated, in words of 64 bits, the highest first.
 inline constexpr double log2_e_times_64 = 0x1.71547652b82fep+6;
 inline constexpr uint64_t ln2_over_64[3] = {

@@ -5,7 +5,10 @@
 // the one MPFR rounds to. many_doubles FUNCTION --file FILE: the same for the doubles listed in
 // FILE, one a line as strtod reads it, with comments after #.
 #include <attest/exp.hpp>
+#include <attest/log.hpp>
+#include <attest/sincos.hpp>
 #include <attest/sqrt.hpp>
+#include <attest/tanh.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -32,11 +35,18 @@ struct Subject {
 };
 
 const Subject subjects[] = {
+    {"cos", attest::cos, mpfr_cos, {{-4, 4}, {-1e-3, 1e-3}, {0, 1e6}, {0, 1e18}}},
     {"exp",
      attest::exp,
      mpfr_exp,
      {{-40, 0}, {-1, 1}, {-1e-3, 1e-3}, {-0x1p-18, 0x1p-18}, {-709, 710}, {-746, -707}}},
+    {"exp2", attest::exp2, mpfr_exp2, {{-40, 0}, {-1, 1}, {-1e-3, 1e-3}, {-1076, 1025}}},
+    {"log", attest::log, mpfr_log, {{0, 2}, {1 - 1e-6, 1 + 1e-6}, {1, 1e6}, {0, 0x1p-1022}}},
+    {"log2", attest::log2, mpfr_log2, {{0, 2}, {1 - 1e-6, 1 + 1e-6}, {1, 1e6}, {0, 0x1p-1022}}},
+    {"rsqrt", attest::rsqrt, mpfr_rsqrt, {{0, 4}, {0, 1e6}, {0, 0x1p-1022}}},
+    {"sin", attest::sin, mpfr_sin, {{-4, 4}, {-1e-3, 1e-3}, {0, 1e6}, {0, 1e18}}},
     {"sqrt", attest::sqrt, mpfr_sqrt, {{0, 4}, {0, 1e6}, {0, 0x1p-1022}}},
+    {"tanh", attest::tanh, mpfr_tanh, {{-23, 23}, {-1, 1}, {-0x1p-9, 0x1p-9}}},
 };
 
 class Comparison {

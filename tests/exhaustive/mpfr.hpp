@@ -15,6 +15,13 @@ namespace tests {
 
 using MpfrFunction = int(mpfr_ptr, mpfr_srcptr, mpfr_rnd_t);
 
+// MPFR has 1/√-0 = ∞, IEEE 754 has -∞.
+inline int mpfr_rsqrt(mpfr_ptr y, mpfr_srcptr x, mpfr_rnd_t rounding) {
+  if (!mpfr_zero_p(x)) return mpfr_rec_sqrt(y, x, rounding);
+  mpfr_set_inf(y, mpfr_signbit(x) ? -1 : 1);
+  return 0;
+}
+
 template <class T>
 class Rounded {
  public:

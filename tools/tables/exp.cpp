@@ -47,6 +47,31 @@ int main() {
   for (const Real& coefficient : cubic) std::printf("    %s,\n", hex(coefficient).c_str());
   std::puts("};");
 
+  // (2^r − 1 − r·ln 2)/r² = Σ rⁿ·(ln 2)ⁿ⁺²/(n+2)!
+  const auto quadratic_series =
+      series([](int n) { return Real(pow(ln2(), n + 2) / factorial(n + 2)); });
+  const Real low2 = low / ln2(), high2 = high / ln2();
+  const auto quadratic = rounded(interpolate(quadratic_series, low2, high2, 10));
+  const double quadratic_error = largest_log2(
+      [&](const Real& r) {
+        return Real((evaluate(quadratic, r) - quadratic_series(r)) * r * r / exp(r * ln2()));
+      },
+      low2, high2);
+  const Real ln2_short = truncate(ln2(), 29);
+  std::puts(
+      "\n// ln 2 = ln2_short + ln2_rest: ln2_short of 29 bits, so that its product with a float is "
+      "exact.");
+  std::printf("inline constexpr double ln2_short = %s;\n", hex(ln2_short).c_str());
+  std::printf("inline constexpr double ln2_rest = %s;\n", hex(Real(ln2() - ln2_short)).c_str());
+  std::printf(
+      "\n// 2^r = 1 + r·ln 2 + r^2·(quadratic[0] + ... + quadratic[10]·r^10) for log2(3/4) <= r <= "
+      "log2(3/2),\n"
+      "// up to 2^%.1f of 2^r: through the Chebyshev points, rounded to double.\n"
+      "inline constexpr double quadratic[11] = {\n",
+      quadratic_error);
+  for (const Real& coefficient : quadratic) std::printf("    %s,\n", hex(coefficient).c_str());
+  std::puts("};");
+
   std::puts(
       "\n// 64/ln 2, rounded to nearest. ln(2)/64·2^198 truncated, in words of 64 bits, the "
       "highest first.");

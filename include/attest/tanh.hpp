@@ -1,0 +1,92 @@
+// Copyright the attest authors
+// SPDX-License-Identifier: BSL-1.0
+
+// tanh x rounded to nearest, the same bits at compile time and at run time: the softcap of scores.
+#pragma once
+#include <stdint.h>
+
+#include <attest/bits.hpp>
+#include <attest/exp.hpp>
+#include <attest/tanh_tables.hpp>
+
+namespace attest {
+
+// tanh x rounded to the nearest float, for every float x; a NaN gives a quiet NaN. Straight-line
+// arithmetic in double, so that elements can be computed side by side.
+//
+// tanh |x| = -m/(2 + m) with m = e^(-2|x|) - 1. As in exp, -2|x| = k·ln 2 + r and p = e^r - 1, so
+// that m = p for k = 0, and else m = 2^k·p + (2^k - 1). Rounding, in units of u = 2^-53 of tanh x,
+// costs at most
+//   m, of which tanh |x| takes 2/(2 + m)   1.6
+//   2 + m, which lies in [1, 2]            1
+//   the quotient                           1
+// with sums that stay below 3.2 u = 2^-51.3, contracted or not. No float has a
+// tanh closer than 2^-50.3 of itself to the middle between two floats.
+constexpr float tanh(float x) noexcept {
+  using namespace exp_tables;
+  constexpr uint32_t saturated = 0x41200000;  // the bits of 10: 1 - tanh 10 < 2^-27
+  constexpr uint32_t infinity = 0x7f800000, one = 0x3f800000;
+  const uint32_t word = __builtin_bit_cast(uint32_t, x);
+  const uint32_t magnitude = word & 0x7fffffff;
+  const uint32_t ordinary = magnitude < saturated ? 0xffffffff : 0;
+  const double y = -2.0 * __builtin_bit_cast(float, (magnitude & ordinary));
+  const int k = static_cast<int>(y * log2_e + (256 + up)) - 256;
+  const double r_high = y - k * ln2_high;
+  const double r = r_high - k * ln2_low;
+  const double r2 = r * r;
+  const double scale =
+      __builtin_bit_cast(double, static_cast<uint64_t>(static_cast<uint32_t>(k + 1023)) << 52);
+  const double m = scale * (r_high + (0.5 * r2 + (cubic_term(r, r2) - k * ln2_low))) + (scale - 1);
+  const uint32_t result = __builtin_bit_cast(uint32_t, static_cast<float>(-m / (2 + m)));
+  const uint32_t special = magnitude > infinity ? magnitude | 0x00400000 : one;
+  return __builtin_bit_cast(
+      float, (word & 0x80000000) | (result & 0x7fffffff & ordinary) | (special & ~ordinary));
+}
+
+// 1/d for 1 < d <= 2 given with 126 bits behind the point, with 127, too small by at most 2^-122.
+// Newton's step y(2 - d·y) squares the relative error; it starts 2^-50 low on purpose and stays
+// below.
+constexpr bits::Wide reciprocal(bits::Wide d) noexcept {
+  using bits::Wide;
+  Wide y{static_cast<uint64_t>(0x1p125 * (1 - 0x1p-50) / static_cast<double>(d.high)), 0};
+  for (int step = 0; step < 2; ++step)
+    y = y + bits::multiply_high(y, (Wide{uint64_t{1} << 61, 0} - bits::multiply_high(d, y)) << 3);
+  return y;
+}
+
+// tanh x rounded to the nearest double, for every double x whose tanh x is further than 2^-113 of
+// itself from the middle between two doubles; a NaN gives a quiet NaN. Integer arithmetic but for
+// the start of the division.
+//
+// |x| < 2^-27: x^3/3 is less than half a unit, and the result is x. |x| < 2^-10: the series up to
+// x^13, divided by x; the rest is below 2^-130. Else (1 - w)/(1 + w) with w = e^(-2|x|), off by at
+// most 2^-122, so that 1 - w >= 2^-10 is off by at most 2^-112.
+constexpr double tanh(double x) noexcept {
+  using bits::multiply_high;
+  using bits::Wide;
+  if (x != x) return bits::quiet(x);
+  const uint64_t word = bits::bit_cast<uint64_t>(x);
+  const bool negative = word >> 63;
+  const double size = negative ? -x : x;
+  if (size < 0x1p-27) return x;
+  if (size >= 22) return negative ? -1 : 1;
+  const int exponent = static_cast<int>(word >> 52 & 0x7ff) - 1075;
+  const uint64_t magnitude = (word & 0xfffffffffffff) | 0x10000000000000;
+  if (size < 0x1p-10) {
+    const Wide square = bits::multiply(magnitude << 10, magnitude << 10) >> -(2 * exponent + 108);
+    using tanh_tables::coefficient;
+    Wide sum{coefficient[6][0], coefficient[6][1]};
+    for (int n = 5; n >= 0; --n)
+      sum = Wide{coefficient[n][0], coefficient[n][1]} - multiply_high(square, sum);
+    return bits::rounded<double>(negative, multiply_high(Wide{magnitude << 11, 0}, sum),
+                                 exponent - 74);
+  }
+  const int k = static_cast<int>(-2 * size * exp_tables::log2_e_times_64 - 0x1p-17) - 1;
+  const Wide r = wide_fixed_point(true, magnitude, exponent + 1) - wide_steps_of_ln2(k);
+  const Wide w = wide_exp_significand(r, k) >> -(k >> 6);
+  const Wide one{uint64_t{1} << 62, 0};
+  const Wide quotient = multiply_high((one - w) << 1, reciprocal(one + w));
+  return bits::rounded<double>(negative, quotient, -126);
+}
+
+}  // namespace attest
