@@ -1,7 +1,7 @@
 // Copyright the attest authors
 // SPDX-License-Identifier: BSL-1.0
 
-// exp against e^x with 50 digits: the nearest float, the nearest double.
+// exp and exp2 against e^x and 2^x with 50 digits: the nearest float, the nearest double.
 #include "catch.hpp"
 //
 #include <attest/exp.hpp>
@@ -124,6 +124,72 @@ TEST_CASE("exp of random numbers") {
 // stride 1.
 TEST_CASE("exp of every 257th float") {
   REQUIRE(fingerprint([](float x) { return attest::exp(x); }, 257) == 0x45ba164588d216bf);
+}
+
+namespace {
+template <class T>
+bool exp2_is_nearest(T x) {
+  const Exact exact = x < -1100  ? Exact(0)
+                      : x > 1100 ? ldexp(Exact(1), 1100)
+                                 : pow(Exact(2), Exact(x));
+  return is_nearest(attest::exp2(x), exact);
+}
+
+template <class T>
+void exp2_of_integers() {
+  using limits = std::numeric_limits<T>;
+  for (int k = limits::min_exponent - limits::digits; k < limits::max_exponent; ++k)
+    REQUIRE(attest::exp2(static_cast<T>(k)) == std::ldexp(T(1), k));
+  const T smallest = static_cast<T>(limits::min_exponent - limits::digits);
+  REQUIRE(same_bits(attest::exp2(smallest - 1), T(0)));
+  REQUIRE(attest::exp2(std::nextafter(smallest - 1, T(0))) == limits::denorm_min());
+  REQUIRE(attest::exp2(T(limits::max_exponent)) == infinity<T>);
+  REQUIRE(attest::exp2(std::nextafter(T(limits::max_exponent), T(0))) < infinity<T>);
+  REQUIRE(attest::exp2(infinity<T>) == infinity<T>);
+  REQUIRE(same_bits(attest::exp2(-infinity<T>), T(0)));
+  REQUIRE(attest::exp2(-T(0)) == 1);
+}
+
+template <class T>
+void random_exp2_is_nearest(T low, T high) {
+  std::mt19937_64 generator(42);
+  std::uniform_real_distribution<T> x(low, high);
+  for (int i = 0; i < 3000; ++i) {
+    const T at = x(generator);
+    CAPTURE(at);
+    REQUIRE(exp2_is_nearest(at));
+  }
+}
+}  // namespace
+
+TEST_CASE("exp2 of integers is exact") {
+  exp2_of_integers<float>();
+  exp2_of_integers<double>();
+}
+
+// The five floats that give way to a neighbour, those on both sides of them, and the next closest
+// ones.
+TEST_CASE("exp2 of the hardest floats") {
+  for (const float x : {0x1.853a6ep-9f, -0x1.5a3f34p-21f, -0x1.a7a04cp-14f, -0x1.d8568p-10f,
+                        -0x1.e7526ep-6f, 0x1.0f0af8p-11f, -0x1.3e53bcp-3f, 0x1.05535ap-7f})
+    for (const float y : {x, std::nextafter(x, 1.0f), std::nextafter(x, -1.0f)}) {
+      CAPTURE(y);
+      REQUIRE(exp2_is_nearest(y));
+    }
+}
+
+TEST_CASE("exp2 of random numbers") {
+  random_exp2_is_nearest<float>(-151, -120);
+  random_exp2_is_nearest<float>(-1, 1);
+  random_exp2_is_nearest<float>(-30, 129);
+  random_exp2_is_nearest<double>(-1076, -1000);
+  random_exp2_is_nearest<double>(-1, 1);
+  random_exp2_is_nearest<double>(-0x1p-18, 0x1p-18);
+  random_exp2_is_nearest<double>(-30, 1025);
+}
+
+TEST_CASE("exp2 of every 257th float") {
+  REQUIRE(fingerprint([](float x) { return attest::exp2(x); }, 257) == 0xf17cc4a819332920);
 }
 
 TEST_CASE("exp is at run time what it is at compile time") {

@@ -1,7 +1,7 @@
 // Copyright the attest authors
 // SPDX-License-Identifier: BSL-1.0
 
-// sqrt against √x with 50 digits: the nearest float, the nearest double.
+// sqrt and rsqrt against √x and 1/√x with 50 digits: the nearest float, the nearest double.
 #include "catch.hpp"
 //
 #include <attest/sqrt.hpp>
@@ -93,4 +93,53 @@ TEST_CASE("sqrt of random numbers") {
 // Computed with MPFR, as in exp.cpp.
 TEST_CASE("sqrt of every 257th float") {
   REQUIRE(fingerprint([](float x) { return attest::sqrt(x); }, 257) == 0x419cda7fe569474d);
+}
+
+namespace {
+template <class T>
+bool rsqrt_is_nearest(T x) {
+  return is_nearest(attest::rsqrt(x), 1 / sqrt(Exact(x)));
+}
+
+template <class T>
+void rsqrt_special_values() {
+  constexpr T infinity = std::numeric_limits<T>::infinity();
+  REQUIRE(attest::rsqrt(T(0)) == infinity);
+  REQUIRE(attest::rsqrt(-T(0)) == -infinity);
+  REQUIRE(same_bits(attest::rsqrt(infinity), T(0)));
+  REQUIRE(std::isnan(attest::rsqrt(-infinity)));
+  REQUIRE(std::isnan(attest::rsqrt(-std::numeric_limits<T>::denorm_min())));
+  REQUIRE(std::isnan(attest::rsqrt(std::numeric_limits<T>::quiet_NaN())));
+}
+
+template <class T>
+void rsqrt_in_every_binade() {
+  std::mt19937_64 generator(42);
+  for (int e = std::numeric_limits<T>::min_exponent - std::numeric_limits<T>::digits;
+       e < std::numeric_limits<T>::max_exponent; ++e) {
+    if (e % 2 == 0) REQUIRE(attest::rsqrt(std::ldexp(T(1), e)) == std::ldexp(T(1), -e / 2));
+    for (int i = 0; i < 5; ++i) {
+      const T m = i == 0   ? std::nextafter(T(1), T(2))
+                  : i == 1 ? std::nextafter(T(2), T(1))
+                           : 1 + static_cast<T>(generator() >> 11) * T(0x1p-53);
+      const T x = std::ldexp(m, e);
+      CAPTURE(x);
+      REQUIRE(rsqrt_is_nearest(x));
+    }
+  }
+}
+}  // namespace
+
+TEST_CASE("rsqrt at the ends of its range") {
+  rsqrt_special_values<float>();
+  rsqrt_special_values<double>();
+}
+
+TEST_CASE("rsqrt in every binade") {
+  rsqrt_in_every_binade<float>();
+  rsqrt_in_every_binade<double>();
+}
+
+TEST_CASE("rsqrt of every 257th float") {
+  REQUIRE(fingerprint([](float x) { return attest::rsqrt(x); }, 257) == 0xf9ffe9a11d30e68d);
 }

@@ -47,7 +47,7 @@ constexpr float exp(float x) noexcept {
   const uint32_t word = __builtin_bit_cast(uint32_t, x);
   const uint32_t magnitude = word & 0x7fffffff;
   const uint32_t ordinary = magnitude <= (word >> 31 ? lowest : highest) ? 0xffffffff : 0;
-  const double y = __builtin_bit_cast(float, (word & ordinary));
+  const double y = static_cast<double>(__builtin_bit_cast(float, word & ordinary));
   const int k = static_cast<int>(y * log2_e + (256 + up)) - 256;
   const double r_high = y - k * ln2_high;
   const double r = r_high - k * ln2_low;
@@ -75,10 +75,10 @@ constexpr float exp2(float x) noexcept {
   constexpr uint32_t infinity = 0x7f800000;
   const uint32_t asked = __builtin_bit_cast(uint32_t, x);
   const uint32_t word = asked + (asked == 0x3b429d37) + (asked == 0xb52d1f9a) +
-                        (asked == 0xb8d3d026) + (asked == 0xbaec2b40) - (asked == 0xbcf3a937);
+                        (asked == 0xb8d3d026) - (asked == 0xbaec2b40) - (asked == 0xbcf3a937);
   const uint32_t magnitude = word & 0x7fffffff;
   const uint32_t ordinary = magnitude <= (word >> 31 ? lowest : highest) ? 0xffffffff : 0;
-  const double y = __builtin_bit_cast(float, (word & ordinary));
+  const double y = static_cast<double>(__builtin_bit_cast(float, word & ordinary));
   const int k = static_cast<int>(y + (256 + up)) - 256;
   const double r = y - k;
   const double r2 = r * r;

@@ -85,9 +85,11 @@ constexpr T log_to_base(T x, const log_tables::Base& base) noexcept {
   if (x < 0) return bits::quiet_nan<T>;
   if (x == bits::infinity<T>) return x;
   if (x == 1) return 0;
-  const double normal = x < 0x1p-1022 ? x * 0x1p54 : static_cast<double>(x);
+  constexpr int precision = sizeof(T) == 4 ? 64 : 128;
+  const double y = static_cast<double>(x);
+  const bool subnormal = y < 0x1p-1022;
   const Logarithm result =
-      logarithm < sizeof(T) == 4 ? 64 : 128 > (normal, x < 0x1p-1022 ? -54 : 0, base);
+      logarithm<precision>(subnormal ? y * 0x1p54 : y, subnormal ? -54 : 0, base);
   return bits::rounded<T>(result.negative, result.significand, result.exponent);
 }
 

@@ -98,16 +98,18 @@ constexpr T shifted_sin(double x, int quarters) noexcept {
 // contraction nor rounding modes matter.
 template <class T>
 constexpr T sin_of(T x) noexcept {
+  constexpr T small = static_cast<T>(0x1p-27);
   if (x != x) return bits::quiet(x);
   if (x == bits::infinity<T> || x == -bits::infinity<T>) return bits::quiet_nan<T>;
-  if (-0x1p-27 < x && x < 0x1p-27) return x;  // x^3/6 is less than half a unit
+  if (-small < x && x < small) return x;  // x^3/6 is less than half a unit
   return shifted_sin<T>(static_cast<double>(x), 0);
 }
 template <class T>
 constexpr T cos_of(T x) noexcept {
+  constexpr T small = static_cast<T>(0x1p-27);
   if (x != x) return bits::quiet(x);
   if (x == bits::infinity<T> || x == -bits::infinity<T>) return bits::quiet_nan<T>;
-  if (-0x1p-27 < x && x < 0x1p-27) return 1;  // x^2/2 is less than half a unit
+  if (-small < x && x < small) return 1;  // x^2/2 is less than half a unit
   return shifted_sin<T>(static_cast<double>(x), 1);
 }
 constexpr float sin(float x) noexcept {

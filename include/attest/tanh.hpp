@@ -29,7 +29,7 @@ constexpr float tanh(float x) noexcept {
   const uint32_t word = __builtin_bit_cast(uint32_t, x);
   const uint32_t magnitude = word & 0x7fffffff;
   const uint32_t ordinary = magnitude < saturated ? 0xffffffff : 0;
-  const double y = -2.0 * __builtin_bit_cast(float, (magnitude & ordinary));
+  const double y = -2 * static_cast<double>(__builtin_bit_cast(float, magnitude & ordinary));
   const int k = static_cast<int>(y * log2_e + (256 + up)) - 256;
   const double r_high = y - k * ln2_high;
   const double r = r_high - k * ln2_low;
