@@ -1,13 +1,15 @@
 // Copyright the attest authors
 // SPDX-License-Identifier: BSL-1.0
 
-// exp is e^x rounded to nearest: its exact values, the ends of its range, and the numbers closest
-// to the middle between two results. Values in hexadecimal are what MPFR 4.2 rounds to.
+// exp is e^x and exp2 is 2^x rounded to nearest: the exact values, the ends of its range, and the
+// numbers closest to the middle between two results. Values in hexadecimal are what MPFR 4.2 rounds
+// to.
 #include <attest/exp.hpp>
 #include <limits>
 
 namespace {
 using attest::exp;
+using attest::exp2;
 template <class T>
 constexpr T infinity = std::numeric_limits<T>::infinity();
 
@@ -56,6 +58,25 @@ static_assert(exp(-0x1.c1c4b8p-10f) == 0x1.ff1f4ep-1f, "2^-51.1");
 static_assert(exp(0x1p-24f) == 0x1.000002p+0f && exp(-0x1p-25f) == 1);
 static_assert(exp(0x1p-53) == 0x1.0000000000001p+0 && exp(-0x1p-54) == 1);
 static_assert(exp(-0x1.0000000000001p-54) == 0x1.fffffffffffffp-1);
+
+// 2^x is exact for integers, down to the smallest subnormal number.
+template <class T>
+constexpr bool powers_are_exact(int lowest, int highest) {
+  T power = 1;
+  for (int k = 1; k < highest; ++k)
+    if (exp2(static_cast<T>(k)) != (power *= 2)) return false;
+  power = 1;
+  for (int k = -1; k >= lowest; --k)
+    if (exp2(static_cast<T>(k)) != (power /= 2)) return false;
+  return exp2(static_cast<T>(highest)) == infinity<T> && exp2(static_cast<T>(lowest - 1)) == 0;
+}
+static_assert(powers_are_exact<float>(-149, 128) && powers_are_exact<double>(-1074, 1024), "2^k");
+static_assert(exp2(0.5f) == 0x1.6a09e6p+0f && exp2(-0.5f) == 0x1.6a09e6p-1f, "√2, 1/√2");
+static_assert(exp2(0.5) == 0x1.6a09e667f3bcdp+0 && exp2(-0.5) == 0x1.6a09e667f3bcdp-1);
+static_assert(exp2(-1074.5) == 0x1p-1074 && exp2(-1022.5) == 0x0.b504f333f9de6p-1022);
+static_assert(exp2(0x1.853a6ep-9f) == 0x1.00870ap+0f, "2^-53.2 from the middle");
+static_assert(exp2(-0x1.5a3f34p-21f) == 0x1.fffffp-1f, "2^-58.9");
+static_assert(exp2(-0x1.e7526ep-6f) == 0x1.f58d62p-1f, "2^-56.9");
 
 // e^x never decreases, checked over a grid. That e^(a + b) = e^a·e^b up to three roundings, for
 // sums that are exact: each side is within (1 + 2^-24)^3 of e^(a + b), so within 2^-22 of one

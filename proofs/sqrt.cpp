@@ -1,8 +1,8 @@
 // Copyright the attest authors
 // SPDX-License-Identifier: BSL-1.0
 
-// sqrt is √x rounded to nearest. Squares are exact, so == is meant; the other values are known
-// digits of √2 and √3 in hexadecimal, rounded.
+// sqrt is √x and rsqrt is 1/√x, rounded to nearest. Squares are exact, so == is meant; the other
+// values are known digits of √2 and √3 in hexadecimal, rounded.
 #include <attest/sqrt.hpp>
 #include <limits>
 
@@ -54,5 +54,23 @@ static_assert(next_to_one(0x1p-23f) && next_to_one(0x1p-52));
 static_assert(sqrt(0x1p-149f) == 0x1.6a09e6p-75f && sqrt(0x1p-1074) == 0x1p-537);
 static_assert(sqrt(0x1.fffffep+127f) == 0x1.fffffep+63f);
 static_assert(sqrt(0x1.fffffffffffffp+1023) == 0x1.fffffffffffffp+511);
+
+// 1/√x: exact where x is an even power of two, the value MPFR 4.2 rounds to elsewhere.
+using attest::rsqrt;
+template <class T>
+constexpr bool inverse_powers_are_exact() {
+  T inverse = 1;
+  for (T power = 1; power * power > 0; power /= 2, inverse *= 2)
+    if (rsqrt(power * power) != inverse) return false;
+  return true;
+}
+static_assert(inverse_powers_are_exact<float>() && inverse_powers_are_exact<double>());
+static_assert(rsqrt(64.0f) == 0.125f && rsqrt(64.0) == 0.125, "the scale of heads of width 64");
+static_assert(rsqrt(2.0f) == 0x1.6a09e6p-1f && rsqrt(2.0) == 0x1.6a09e667f3bcdp-1);
+static_assert(rsqrt(3.0f) == 0x1.279a74p-1f && rsqrt(3.0) == 0x1.279a74590331cp-1);
+static_assert(rsqrt(10.0f) == 0x1.43d136p-2f && rsqrt(10.0) == 0x1.43d136248490fp-2);
+static_assert(rsqrt(0x1.7431c6p+1f) == 0x1.2c413cp-1f, "2^-51.7 from the middle");
+static_assert(rsqrt(0.0f) == infinity<float> && rsqrt(-0.0) == -infinity<double>);
+static_assert(rsqrt(infinity<float>) == 0 && is_nan(rsqrt(-1.0f)) && is_nan(rsqrt(-1.0)));
 
 }  // namespace
