@@ -13,6 +13,9 @@
 #include <attest/exp.hpp>
 #include <attest/sqrt.hpp>
 
+#include <attest/fixed.hpp>
+#include <attest/formats.hpp>
+
 #include <attest/mask.hpp>
 #include <attest/softmax.hpp>
 
