@@ -2,19 +2,19 @@
 // SPDX-License-Identifier: BSL-1.0
 
 // Attention is a weighted mean of values, its weights the softmax of what the query and the keys
-// have in common. With exact fractions and the weight 2^x on integer scores (rational.hpp) the laws
+// have in common. With exact fractions and the weight 2^x on integer scores (exact.hpp) the laws
 // hold with ==; with e^x the printed values are met to the decimals printed.
 #include <attest/attention.hpp>
+#include <attest/exact.hpp>
 #include <limits>
 #include <type_traits>
 
 #include "decimals.hpp"
-#include "rational.hpp"
 
 namespace {
 using namespace attest;
 using proofs::decimals;
-using proofs::Rational;
+using Rational = small_rational;
 
 constexpr auto exactly = [](const auto& q, const auto& k, const auto& v, const auto& visible) {
   return attention(q, k, v, visible, 1);
