@@ -16,12 +16,9 @@ namespace attest {
 //
 // tanh |x| = -m/(2 + m) with m = e^(-2|x|) - 1. As in exp, -2|x| = k·ln 2 + r and p = e^r - 1, so
 // that m = p for k = 0, and else m = 2^k·p + (2^k - 1). Rounding, in units of u = 2^-53 of tanh x,
-// costs at most
-//   m, of which tanh |x| takes 2/(2 + m)   1.6
-//   2 + m, which lies in [1, 2]            1
-//   the quotient                           1
-// with sums that stay below 3.2 u = 2^-51.3, contracted or not. No float has a
-// tanh closer than 2^-50.3 of itself to the middle between two floats.
+// costs at most 2.4 for m (2 of m itself, of which tanh takes 2/(2 + m)), 0.6 for 2 + m and 1 for
+// the quotient where |m| is near 1/4, and no more in total elsewhere: 4 u = 2^-51, contracted or
+// not. No float has a tanh closer than 2^-50.3 of itself to the middle between two floats.
 constexpr float tanh(float x) noexcept {
   using namespace exp_tables;
   constexpr uint32_t saturated = 0x41200000;  // the bits of 10: 1 - tanh 10 < 2^-27
@@ -29,7 +26,7 @@ constexpr float tanh(float x) noexcept {
   const uint32_t word = __builtin_bit_cast(uint32_t, x);
   const uint32_t magnitude = word & 0x7fffffff;
   const uint32_t ordinary = magnitude < saturated ? 0xffffffff : 0;
-  const double y = -2 * static_cast<double>(__builtin_bit_cast(float, magnitude & ordinary));
+  const double y = -2 * static_cast<double>(__builtin_bit_cast(float, magnitude& ordinary));
   const int k = static_cast<int>(y * log2_e + (256 + up)) - 256;
   const double r_high = y - k * ln2_high;
   const double r = r_high - k * ln2_low;
