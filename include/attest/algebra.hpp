@@ -5,6 +5,7 @@
 // of: dot and axpy.
 #pragma once
 #include <attest/concepts.hpp>
+#include <attest/ieee.hpp>
 #include <attest/matrix.hpp>
 
 // a·b + c written in one expression may be contracted to one rounding where the target has such an

@@ -6,6 +6,8 @@
 #pragma once
 #include <stdint.h>
 
+#include <attest/ieee.hpp>
+
 namespace attest::bits {
 
 // std::bit_cast, which bare tool chains have no <bit> for.

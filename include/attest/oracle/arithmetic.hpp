@@ -4,6 +4,7 @@
 // The arithmetic an enclosure is computed in, tier by tier: a number type, and what each operation
 // may lose.
 #pragma once
+#include <attest/ieee.hpp>
 #include <boost/multiprecision/cpp_bin_float.hpp>
 
 #include <bit>
