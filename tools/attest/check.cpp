@@ -6,6 +6,7 @@
 #include <attest/format/capture.hpp>
 
 #include <algorithm>
+#include <exception>
 #include <new>
 
 namespace attest::command {
@@ -23,9 +24,11 @@ Outcome check(const std::string& capture, const CheckOptions& options) {
   } catch (const format::BadInput& bad) {
     outcome.error = bad.what();
   } catch (const oracle::BadCall& bad) {
-    outcome.error = capture + ": " + bad.what();
+    outcome.error = format::printable_path(capture) + ": " + format::one_line(bad.what());
   } catch (const std::bad_alloc&) {
-    outcome.error = capture + ": not enough memory to judge it";
+    outcome.error = format::printable_path(capture) + ": not enough memory to judge it";
+  } catch (const std::exception& unforeseen) {  // the captures after it are still judged
+    outcome.error = format::printable_path(capture) + ": " + format::one_line(unforeseen.what());
   }
   return outcome;
 }

@@ -3,15 +3,18 @@
 
 // attest: is this output of attention right?
 #include <attest/check.hpp>
+#include <attest/format/bad_input.hpp>
 #include <attest/oracle/dialect.hpp>
 #include <attest/report.hpp>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <charconv>
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace {
@@ -22,6 +25,12 @@ constexpr int bad_input = 2;
 
 void write(std::FILE* to, const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), to);
+}
+
+int refuse(const std::string& what) {
+  write(stderr,
+        fmt::format("attest: {}; attest --help lists what it knows\n", format::one_line(what)));
+  return bad_input;
 }
 
 int check(const std::vector<std::string>& captures, const command::CheckOptions& options,
@@ -65,9 +74,10 @@ int run(int argc, char** argv) {
   for (int step = 0; step < 4; ++step)
     check_command->add_option(std::string("--") + steps[step], formats[step], meanings[step])
         ->type_name("FORMAT");
-  std::int64_t tile = 0;
-  CLI::Option* tile_option = check_command->add_option(
-      "--tile", tile, "keys per tile of an online softmax; 0: the whole row at once");
+  std::string tile;
+  check_command
+      ->add_option("--tile", tile, "keys per tile of an online softmax; 0: the whole row at once")
+      ->type_name("INT");
   check_command->add_flag("--json", json, "the same as data");
 
   CLI::App* dialects_command = app.add_subcommand("dialects", "Whose definitions attest knows");
@@ -76,13 +86,23 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help
-    write(stderr, fmt::format("attest: {}; attest --help lists what it knows\n", error.what()));
-    return bad_input;
+    return refuse(error.what());
   }
   if (dialects_command->parsed()) return dialects();
+  // An empty value comes from a script's unset variable; what it meant is not known.
+  for (const CLI::Option* option : check_command->get_options())
+    for (const std::string& value : option->results())
+      if (value.empty()) return refuse(option->get_name() + ": found nothing, expected a value");
   for (int step = 0; step < 4; ++step)
     if (!formats[step].empty()) options.precision[steps[step]] = formats[step];
-  if (tile_option->count() != 0) options.precision["tile"] = tile;
+  if (!tile.empty()) {
+    std::int64_t keys = 0;
+    const char* const end = tile.data() + tile.size();
+    const auto parsed = std::from_chars(tile.data(), end, keys);
+    if (parsed.ec != std::errc() || parsed.ptr != end || keys < 0)
+      return refuse("--tile: found " + tile + ", expected 0 (whole) or a number of keys");
+    options.precision["tile"] = keys;
+  }
   return check(captures, options, json);
 }
 
@@ -90,9 +110,11 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    const int code = run(argc, argv);
+    if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
+    write(stderr, "attest: standard output cannot be written\n");
   } catch (const std::exception& unforeseen) {
-    write(stderr, fmt::format("attest: {}\n", unforeseen.what()));
-    return bad_input;
+    write(stderr, fmt::format("attest: {}\n", format::one_line(unforeseen.what())));
   }
+  return bad_input;
 }

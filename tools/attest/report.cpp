@@ -3,6 +3,8 @@
 
 #include <attest/report.hpp>
 
+#include <attest/format/bad_input.hpp>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -168,8 +170,8 @@ std::string in_words(const Outcome& outcome) {
   const char* verdict = report.verdict == Verdict::pass   ? "PASS"
                         : report.verdict == Verdict::fail ? "FAIL"
                                                           : "NO CERTIFICATE";
-  std::string text = fmt::format("{}: {}\n", outcome.capture, verdict);
-  if (!outcome.subject.empty()) text += "  of " + outcome.subject + "\n";
+  std::string text = fmt::format("{}: {}\n", format::printable_path(outcome.capture), verdict);
+  if (!outcome.subject.empty()) text += "  of " + format::one_line(outcome.subject) + "\n";
   text += fmt::format("  as {}{}\n", outcome.dialect,
                       report.reading.empty() ? "" : ", " + report.reading);
   text += "  " + claim_line(report.claim) + "\n";
@@ -179,10 +181,13 @@ std::string in_words(const Outcome& outcome) {
 }
 
 std::string as_json(const std::vector<Outcome>& outcomes) {
-  if (outcomes.size() == 1) return json_outcome(outcomes.front()).dump(2) + "\n";
+  const auto dump = [](const Json& json) {  // a path may be no UTF-8, which JSON must be
+    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  };
+  if (outcomes.size() == 1) return dump(json_outcome(outcomes.front()));
   Json array = Json::array();
   for (const Outcome& outcome : outcomes) array.push_back(json_outcome(outcome));
-  return array.dump(2) + "\n";
+  return dump(array);
 }
 
 }  // namespace attest::command

@@ -34,15 +34,19 @@ std::string printable(std::string_view text, std::size_t longest) {
   return text.size() > longest ? result + "..." : result;
 }
 
-std::string printable_path(const std::filesystem::path& path) {
+std::string one_line(std::string_view text, std::size_t longest) {
   std::string result;
-  for (char byte : path.string()) {
+  for (char byte : text.substr(0, longest)) {
     if (is_control(byte))
       append_escaped(result, byte);
     else
       result += byte;
   }
-  return result;
+  return text.size() > longest ? result + "..." : result;
+}
+
+std::string printable_path(const std::filesystem::path& path) {
+  return one_line(path.string(), std::string_view::npos);
 }
 
 }  // namespace attest::format

@@ -22,6 +22,10 @@ struct BadInput : std::runtime_error {
 // when longer than `longest` bytes.
 std::string printable(std::string_view text, std::size_t longest = 80);
 
+// Text as it may stand in a line: in its own encoding, without control characters, cut when longer
+// than `longest` bytes.
+std::string one_line(std::string_view text, std::size_t longest = 500);
+
 // A path as it may stand in a message: whole, in its own encoding, but on one line.
 std::string printable_path(const std::filesystem::path& path);
 
