@@ -60,6 +60,10 @@ struct Problem {
   std::size_t width() const { return query.shape[3]; }
   std::size_t value_width() const { return value.shape[3]; }
 
+  std::size_t key_value_head_of(std::size_t query_head) const {
+    return key_value_head(rule.head_map, query_head, query_heads(), key_value_heads());
+  }
+
   // Key or value row j of the sequence past ++ new.
   void read_key(std::size_t b, std::size_t g, std::size_t j, double* row) const {
     j < past() ? past_key->read_row(b, g, j, row) : key.read_row(b, g, j - past(), row);

@@ -1,0 +1,100 @@
+// Copyright the attest authors
+// SPDX-License-Identifier: BSL-1.0
+
+// Report: what was found about a call — per element, per output, altogether.
+#pragma once
+#include <attest/oracle/arithmetic.hpp>
+#include <attest/oracle/precision.hpp>
+#include <attest/oracle/special.hpp>
+#include <attest/oracle/tensor.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace attest::oracle {
+
+// In order of weight: an output is as its worst element, a call as its worst output.
+enum class Verdict {
+  pass,            // within what the claimed arithmetic may lose
+  no_certificate,  // neither can be proved: the scores decide nothing at this precision, or the
+                   // call is not defined here
+  fail             // certainly further from the exact result than the claimed arithmetic can be
+};
+
+constexpr const char* to_string(Verdict verdict) {
+  return verdict == Verdict::pass ? "pass" : verdict == Verdict::fail ? "fail" : "no_certificate";
+}
+
+// One element, what it is and what it should be.
+struct Element {
+  std::array<std::size_t, 4> index{};  // batch, head, row, column
+  double got = 0;
+  Enclosure exact;     // meaningful where `expected` accepts nothing special
+  Special expected;    // NaN, ∞ … where no number is expected
+  double allowed = 0;  // largest |got − exact| of the claimed arithmetic
+  // Of an output: the least and the greatest of the values its query may see. A number certainly
+  // beyond them, roundings included, is no blend of them: something else took part.
+  double lowest = 0, highest = 0;
+  bool beyond_hull = false;
+  std::string reading;  // under which reading, where it is not the exact one
+  Verdict verdict = Verdict::pass;
+
+  // How far off it is, in units of what is allowed.
+  double excess() const {
+    if (expected.any()) return verdict == Verdict::pass ? 0 : HUGE_VAL;
+    if (!std::isfinite(got)) return verdict == Verdict::pass ? 0 : HUGE_VAL;
+    const double error = exact.farthest(got);
+    return error == 0 ? 0 : error / allowed;
+  }
+};
+
+struct OutputReport {
+  std::string name;
+  Shape shape;  // (batch, head, row, column)
+  Verdict verdict = Verdict::pass;
+  std::size_t elements = 0;
+  std::size_t failed = 0;
+  std::size_t undecided = 0;
+  std::size_t unspecified = 0;  // of them, elements the definition says nothing about
+  std::size_t beyond_hull = 0;  // of the failed ones, those that are no blend of the visible values
+  std::optional<Element> worst;  // of the gravest verdict the one furthest off
+
+  void count(const Element& element) {
+    ++elements;
+    if (element.expected.anything) {
+      ++unspecified;
+      return;
+    }
+    failed += element.verdict == Verdict::fail;
+    beyond_hull += element.beyond_hull;
+    undecided += element.verdict == Verdict::no_certificate;
+    if (!worst || element.verdict > worst->verdict ||
+        (element.verdict == worst->verdict && element.excess() > worst->excess()))
+      worst = element;
+    verdict = std::max(verdict, element.verdict);
+  }
+  // The elements of one row, whose place is batch, head and row.
+  void count_row(std::vector<Element>& row, const std::array<std::size_t, 3>& place) {
+    for (std::size_t column = 0; column < row.size(); ++column) {
+      row[column].index = {place[0], place[1], place[2], column};
+      count(row[column]);
+    }
+  }
+};
+
+struct Report {
+  Verdict verdict = Verdict::pass;
+  std::string reading;  // under which of the dialect's readings, where it is not the first
+  std::vector<OutputReport> outputs;
+  std::vector<std::string> not_judged;  // arrays no enclosure exists for yet
+  Precision claim{};
+  std::size_t rows = 0;
+  std::size_t wide_rows = 0;  // of them, rows that double did not decide
+};
+
+}  // namespace attest::oracle
