@@ -164,6 +164,11 @@ static_assert(exp(float16(0x1.de4p-8)) == float16(0x1.01cp0) &&
               "by way of float, the wrong side of a tie");
 static_assert(exp(-float16::infinity()) == float16(0) && exp(float16(12)) == float16::infinity() &&
               is_nan(exp(float8_e4m3fn(7))));
+static_assert(log(float16(1)) == float16(0) && exp2(bfloat16(-3)) == bfloat16(0.125) &&
+              log2(float8_e5m2(0.25)) == float8_e5m2(-2) && rsqrt(float16(4)) == float16(0.5) &&
+              tanh(-float16::infinity()) == float16(-1) &&
+              tanh(float16(0.5)) == float16(0x1.d94p-2) &&
+              cos(float8_e4m3fn(0)) == float8_e4m3fn(1) && sin(bfloat16(1)) == bfloat16(0x1.aep-1));
 static_assert(sqrt(bfloat16(16)) == bfloat16(4) && sqrt(float8_e5m2(2)) == float8_e5m2(1.5) &&
               is_nan(sqrt(float16(-1))));
 

@@ -292,20 +292,39 @@ TEST_CASE("a NaN keeps its sign and is quiet; arithmetic has one NaN") {
   REQUIRE(-float8_e5m2(1) / float8_e5m2(0) == -float8_e5m2::infinity());
 }
 
-// std::exp errs by less than 2^-51; where that leaves a doubt, 100 digits decide.
-TEST_CASE("exp and sqrt of every number are rounded once") {
+// The C library's functions err by less than 2^-48; where that leaves a doubt, 100 digits decide.
+template <class T, class Function, class Double, class Exactly>
+void function_rounds_once(const char* name, const NumberFormat& format, Function function,
+                          Double approximate, Exactly exactly) {
+  CAPTURE(name, format.name);
+  for (unsigned word = 0; word < words<T>; ++word) {
+    const T argument = from<T>(word);
+    const double x{argument}, y = approximate(x);
+    const double low = round(y * (1 - 0x1p-48), format), high = round(y * (1 + 0x1p-48), format);
+    const bool sure = low == high || (std::isnan(low) && std::isnan(high));
+    const double expected = sure ? low : round(exactly(Exact(x)), y, format);
+    if (is(function(argument), expected)) continue;
+    CAPTURE(x, y, expected);
+    FAIL();
+  }
+}
+
+TEST_CASE("elementary functions of every small number are rounded once") {
   for_each_format([]<class T>(T, const NumberFormat& format) {
-    CAPTURE(format.name);
-    for (unsigned word = 0; word < words<T>; ++word) {
-      const T argument = from<T>(word);
-      const double x{argument}, y = std::exp(x), low = y * (1 - 0x1p-51), high = y * (1 + 0x1p-51);
-      const bool sure = std::isnan(x) || round(low, format) == round(high, format) ||
-                        (low > format.largest * 2 && !format.has_infinity);
-      const double exact = sure ? round(y, format) : round(Exact(exp(Exact(x))), 1, format);
-      if (is(exp(argument), exact) && is(sqrt(argument), round(std::sqrt(x), format))) continue;
-      CAPTURE(x);
-      FAIL();
-    }
+#define ATTEST_FUNCTION(name, approximate, exactly)                                     \
+  function_rounds_once<T>(                                                              \
+      #name, format, [](T x) { return name(x); }, [](double x) { return approximate; }, \
+      [](const Exact& x) -> Exact { return exactly; })
+    ATTEST_FUNCTION(exp, std::exp(x), exp(x));
+    ATTEST_FUNCTION(exp2, std::exp2(x), exp2(x));
+    ATTEST_FUNCTION(log, std::log(x), log(x));
+    ATTEST_FUNCTION(log2, std::log2(x), log2(x));
+    ATTEST_FUNCTION(sqrt, std::sqrt(x), sqrt(x));
+    ATTEST_FUNCTION(rsqrt, 1 / std::sqrt(x), 1 / sqrt(x));
+    ATTEST_FUNCTION(tanh, std::tanh(x), tanh(x));
+    ATTEST_FUNCTION(sin, std::sin(x), sin(x));
+    ATTEST_FUNCTION(cos, std::cos(x), cos(x));
+#undef ATTEST_FUNCTION
   });
 }
 

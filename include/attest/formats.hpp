@@ -7,7 +7,10 @@
 #include <stdint.h>
 
 #include <attest/exp.hpp>
+#include <attest/log.hpp>
+#include <attest/sincos.hpp>
 #include <attest/sqrt.hpp>
+#include <attest/tanh.hpp>
 
 namespace attest {
 
@@ -101,12 +104,12 @@ requires(E >= 2 && E <= 8 && F >= 1 && F <= 10 && 1 + E + F <= 16) struct small_
   explicit constexpr operator float() const noexcept {
     const uint32_t magnitude = word & magnitude_mask;
     const uint32_t sign = static_cast<uint32_t>(word >> (E + F)) << 31;
-    if (magnitude >= (Finite ? nan_word : infinity_word))
-      return __builtin_bit_cast(float, sign | 0x7f800000 | (magnitude << (23 - F) & 0x7fffff) |
-                                           (magnitude > infinity_word ? 0x400000 : 0));
-    if (E == 8 || magnitude >> F != 0)
+    if ((E == 8 || magnitude >> F != 0) && magnitude <= largest_word)
       return __builtin_bit_cast(
           float, sign | ((magnitude << (23 - F)) + (static_cast<uint32_t>(127 - bias) << 23)));
+    if (magnitude > largest_word)
+      return __builtin_bit_cast(float, sign | 0x7f800000 | (magnitude << (23 - F) & 0x7fffff) |
+                                           (magnitude > infinity_word ? 0x400000 : 0));
     constexpr float unit = __builtin_bit_cast(
         float, static_cast<uint32_t>(E == 8 ? 127 : 127 + min_exponent - F) << 23);
     const float x = static_cast<float>(magnitude) * unit;
@@ -177,23 +180,24 @@ requires(E >= 2 && E <= 8 && F >= 1 && F <= 10 && 1 + E + F <= 16) struct small_
     constexpr int word_bias = (1 << (width - digits - 1)) - 1;
     constexpr Word word_infinity = static_cast<Word>(2 * word_bias + 1) << (digits - 1);
     constexpr Word lowest_normal = static_cast<Word>(word_bias + min_exponent) << (digits - 1);
-    const uint32_t sign = static_cast<uint32_t>(word >> (width - 1)) << (E + F);
+    constexpr Word rebias = static_cast<Word>(word_bias - bias) << (digits - 1);
+    // What rounds to more than the largest number: half a unit above it, or more where it is even.
+    constexpr Word overflow =
+        (Word{largest_word} << drop) + rebias + (Word{1} << (drop - 1)) + (~largest_word & 1);
     const Word magnitude = word & ((Word{1} << (width - 1)) - 1);
+    const uint32_t sign = static_cast<uint32_t>(word >> (width - 1)) << (E + F);
+    if (magnitude >= lowest_normal && magnitude < overflow)
+      return of(sign | static_cast<uint32_t>(shifted(magnitude - rebias, drop)));
     if (magnitude > word_infinity)
       return of(sign | (static_cast<uint32_t>(magnitude >> drop) & magnitude_mask) | nan_word);
-    Word kept{};
-    if (magnitude >= lowest_normal) {
-      kept = shifted(magnitude - (static_cast<Word>(word_bias - bias) << (digits - 1)), drop);
-    } else {
-      const int exponent = static_cast<int>(magnitude >> (digits - 1));
-      const Word fraction = magnitude & ((Word{1} << (digits - 1)) - 1);
-      const Word significand = exponent == 0 ? fraction : fraction | Word{1} << (digits - 1);
-      const int shift = drop + word_bias + min_exponent - (exponent == 0 ? 1 : exponent);
-      kept = shift > digits ? 0 : shifted(significand, shift);  // > digits: below half a unit
-    }
-    if (kept > largest_word)
+    if (magnitude >= overflow)
       return of(sign | (saturate ? largest_word : Finite ? nan_word : infinity_word));
-    return of(sign | static_cast<uint32_t>(kept));
+    const int exponent = static_cast<int>(magnitude >> (digits - 1));
+    const Word fraction = magnitude & ((Word{1} << (digits - 1)) - 1);
+    const Word significand = exponent == 0 ? fraction : fraction | Word{1} << (digits - 1);
+    const int shift = drop + word_bias + min_exponent - (exponent == 0 ? 1 : exponent);
+    if (shift > digits) return of(sign);  // less than half the smallest number
+    return of(sign | static_cast<uint32_t>(shifted(significand, shift)));
   }
 };
 
@@ -202,22 +206,57 @@ using bfloat16 = small_float<8, 7>;
 using float8_e4m3fn = small_float<4, 3, true>;  // largest 448
 using float8_e5m2 = small_float<5, 2>;          // largest 57344
 
-// e^x rounded to nearest, for every x of the four formats. The float nearest to e^x will do for
-// formats of up to 8 digits; in float16 it is, for x = 0x1.de4p-8 and 0x1.73cp-6, the middle
-// between two numbers, while the double nearest to e^x never is unless e^x is. tests/formats.cpp
-// tries every x.
+// Elementary functions of these formats, rounded to nearest for every x. What is within reach of
+// float is computed there and rounded again: √ by the theorem above, the others because none of
+// their values rounded to float is the middle between two numbers of the format without being it
+// exactly. In float16 that fails for 2 arguments of exp, one each of exp2 and log, 4 of sin and 2
+// of cos, so these are computed in double, where it never fails. tests/formats.cpp tries every x.
+template <bool fits_float>
+struct Between {
+  using type = float;
+};
+template <>
+struct Between<false> {
+  using type = double;
+};
+template <int F>
+using between = typename Between<F <= 7>::type;
+
 template <int E, int F, bool Finite>
 constexpr small_float<E, F, Finite> exp(small_float<E, F, Finite> x) noexcept {
-  if constexpr (F < 8)
-    return small_float<E, F, Finite>(exp(static_cast<float>(x)));
-  else
-    return small_float<E, F, Finite>(exp(static_cast<double>(x)));
+  return small_float<E, F, Finite>(exp(static_cast<between<F>>(x)));
 }
-
-// √x rounded to nearest. Once more the rounding of √ in float does no harm.
+template <int E, int F, bool Finite>
+constexpr small_float<E, F, Finite> exp2(small_float<E, F, Finite> x) noexcept {
+  return small_float<E, F, Finite>(exp2(static_cast<between<F>>(x)));
+}
+template <int E, int F, bool Finite>
+constexpr small_float<E, F, Finite> log(small_float<E, F, Finite> x) noexcept {
+  return small_float<E, F, Finite>(log(static_cast<between<F>>(x)));
+}
+template <int E, int F, bool Finite>
+constexpr small_float<E, F, Finite> log2(small_float<E, F, Finite> x) noexcept {
+  return small_float<E, F, Finite>(log2(static_cast<float>(x)));
+}
 template <int E, int F, bool Finite>
 constexpr small_float<E, F, Finite> sqrt(small_float<E, F, Finite> x) noexcept {
   return small_float<E, F, Finite>(sqrt(static_cast<float>(x)));
+}
+template <int E, int F, bool Finite>
+constexpr small_float<E, F, Finite> rsqrt(small_float<E, F, Finite> x) noexcept {
+  return small_float<E, F, Finite>(rsqrt(static_cast<float>(x)));
+}
+template <int E, int F, bool Finite>
+constexpr small_float<E, F, Finite> tanh(small_float<E, F, Finite> x) noexcept {
+  return small_float<E, F, Finite>(tanh(static_cast<float>(x)));
+}
+template <int E, int F, bool Finite>
+constexpr small_float<E, F, Finite> sin(small_float<E, F, Finite> x) noexcept {
+  return small_float<E, F, Finite>(sin(static_cast<between<F>>(x)));
+}
+template <int E, int F, bool Finite>
+constexpr small_float<E, F, Finite> cos(small_float<E, F, Finite> x) noexcept {
+  return small_float<E, F, Finite>(cos(static_cast<between<F>>(x)));
 }
 
 }  // namespace attest
