@@ -192,6 +192,23 @@ TEST_CASE("exp2 of every 257th float") {
   REQUIRE(fingerprint([](float x) { return attest::exp2(x); }, 257) == 0xf17cc4a819332920);
 }
 
+// What makes the float results right however they are compiled: the doubles before the last
+// rounding keep the bounds that exp.hpp derives.
+TEST_CASE("near_exp and near_exp2 keep their bounds") {
+  std::mt19937_64 generator(42);
+  for (int i = 0; i < 10000; ++i) {
+    const double unit = static_cast<double>(static_cast<float>(generator() >> 40) * 0x1p-24f);
+    for (const double x : {unit - 0.5, static_cast<double>(static_cast<float>(unit * 193 - 104))}) {
+      CAPTURE(x);
+      REQUIRE(error(attest::near_exp(x), exp(Exact(x))) <= 1.25);
+    }
+    for (const double x : {unit - 0.5, static_cast<double>(static_cast<float>(unit * 278 - 150))}) {
+      CAPTURE(x);
+      REQUIRE(error(attest::near_exp2(x), pow(Exact(2), Exact(x))) <= 1.22);
+    }
+  }
+}
+
 TEST_CASE("exp is at run time what it is at compile time") {
   constexpr auto table = [] {
     struct {

@@ -55,6 +55,11 @@ bool same_bits(T a, T b) {
   return std::bit_cast<word_of<T>>(a) == std::bit_cast<word_of<T>>(b);
 }
 
+// |y - exact| in units of 2^-53 of the exact value: how far a double is from what it approximates.
+inline double error(double y, const Exact& exact) {
+  return ldexp(Exact(abs((Exact(y) - exact) / exact)), 53).convert_to<double>();
+}
+
 // The bits of f(x) for every float x whose own bits are a multiple of the stride, as one number.
 template <class Function>
 std::uint64_t fingerprint(Function f, std::uint64_t stride) {

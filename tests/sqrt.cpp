@@ -143,3 +143,13 @@ TEST_CASE("rsqrt in every binade") {
 TEST_CASE("rsqrt of every 257th float") {
   REQUIRE(fingerprint([](float x) { return attest::rsqrt(x); }, 257) == 0xf9ffe9a11d30e68d);
 }
+
+// What makes the float results right however they are compiled.
+TEST_CASE("near_rsqrt keeps its bound") {
+  std::mt19937_64 generator(42);
+  for (int i = 0; i < 10000; ++i) {
+    const double x = 1 + 3 * static_cast<double>(generator() >> 11) * 0x1p-53;
+    CAPTURE(x);
+    REQUIRE(error(attest::near_rsqrt(x), 1 / sqrt(Exact(x))) <= 1.8);
+  }
+}

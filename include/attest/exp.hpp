@@ -20,27 +20,36 @@ constexpr double cubic_term(double r, double r2) noexcept {
                       r2 * (cubic[6] + r * cubic[7] + r2 * (cubic[8] + r * cubic[9])))));
 }
 
-// e^x rounded to the nearest float, for every float x, subnormal results, zero and infinity
-// included. A NaN gives a quiet NaN. Straight-line arithmetic in double: elements can be computed
-// side by side.
+// e^x for the value -104 <= x <= 89 of a float, within 1.25·2^-53 of itself however a compiler
+// contracts.
 //
 // With k = floor(x/ln 2 + 0.415) and r = x - k·ln 2, the result is 2^k·e^r and -0.288 <= r <=
 // 0.406. x - k·ln2_high is exact: both terms are multiples of 2^-44 whenever k is not 0, and they
-// differ by less than 1/2. Every other operation rounds; in units of u = 2^-53, absolute, that
-// costs at most
+// differ by less than 1/2. Every other operation rounds; in units of 2^-53, absolute, that costs at
+// most
 //   r, through r^2/2                                   0.11
 //   r^2/2, the cubic term, and the sum of the two      0.14
 //   e^r - 1, which lies in [-1/4, 1/2]                 0.25, or 0.125 if below 1/4 in magnitude
 //   e^r, which lies in [3/4, 3/2]                      1, or 0.5 below 1
-// and the polynomial itself 2^-60.3; relative to e^r their sum is less than 1.25 u anywhere in the
-// interval. A fused multiply-add only leaves out one of the roundings, so the bound holds however a
-// compiler contracts. No float x has an e^x within 1.27 u of the middle between two floats (the
-// closest is x = -0x1.d2259ap+3, 2^-52.645 away), so every double within the bound rounds to the
-// right float.
+// and the polynomial itself 2^-60.3; relative to e^r their sum is less than 1.25 anywhere in the
+// interval. A fused multiply-add only leaves out one of the roundings.
+constexpr double near_exp(double x) noexcept {
+  using namespace exp_tables;
+  const int k = static_cast<int>(x * log2_e + (256 + up)) - 256;
+  const double r_high = x - k * ln2_high;
+  const double r = r_high - k * ln2_low;
+  const double r2 = r * r;
+  return __builtin_bit_cast(double, static_cast<uint64_t>(static_cast<uint32_t>(k + 1023)) << 52) *
+         (1 + (r_high + (0.5 * r2 + (cubic_term(r, r2) - k * ln2_low))));
+}
+
+// e^x rounded to the nearest float, for every float x, subnormal results, zero and infinity
+// included. A NaN gives a quiet NaN. Straight-line arithmetic in double: elements can be computed
+// side by side. No float has an e^x within 1.27·2^-53 of itself of the middle between two floats
+// (the closest is x = -0x1.d2259ap+3, 2^-52.645 away), so near_exp rounds to the right float.
 //
 // __builtin_bit_cast is what std::bit_cast calls: written out, it saves a third of clang's steps.
 constexpr float exp(float x) noexcept {
-  using namespace exp_tables;
   constexpr uint32_t highest = 0x42b17217;  // bits of 0x1.62e42ep+6: beyond, e^x > 2^128 - 2^103
   constexpr uint32_t lowest = 0x42cff1b4;   // bits of 0x1.9fe368p+6: beyond, e^-x < 2^-150
   constexpr uint32_t infinity = 0x7f800000;
@@ -48,28 +57,39 @@ constexpr float exp(float x) noexcept {
   const uint32_t magnitude = word & 0x7fffffff;
   const uint32_t ordinary = magnitude <= (word >> 31 ? lowest : highest) ? 0xffffffff : 0;
   const double y = static_cast<double>(__builtin_bit_cast(float, word & ordinary));
-  const int k = static_cast<int>(y * log2_e + (256 + up)) - 256;
-  const double r_high = y - k * ln2_high;
-  const double r = r_high - k * ln2_low;
-  const double r2 = r * r;
-  const float result = static_cast<float>(
-      __builtin_bit_cast(double, static_cast<uint64_t>(static_cast<uint32_t>(k + 1023)) << 52) *
-      (1 + (r_high + (0.5 * r2 + (cubic_term(r, r2) - k * ln2_low)))));
+  const uint32_t result = __builtin_bit_cast(uint32_t, static_cast<float>(near_exp(y)));
   const uint32_t special = magnitude > infinity ? word | 0x00400000 : word >> 31 ? 0 : infinity;
-  return __builtin_bit_cast(
-      float, (__builtin_bit_cast(uint32_t, result) & ordinary) | (special & ~ordinary));
+  return __builtin_bit_cast(float, (result & ordinary) | (special & ~ordinary));
 }
 
-// 2^x rounded to the nearest float, in the same way. k = floor(x + 0.415) and r = x - k are exact;
-// -0.416 <= r <= 0.585. Rounding costs at most, in units of u, absolute,
+// 2^x for the value -150 <= x <= 128 of a float, within 1.22·2^-53 of itself however a compiler
+// contracts.
+//
+// k = floor(x + 0.415) and r = x - k are exact; -0.416 <= r <= 0.585. Rounding costs at most, in
+// units of 2^-53, absolute,
 //   r^2·q(r), which is below 0.095, and the sum with r·ln2_rest   0.36
 //   2^r - 1, which lies in [-1/4, 1/2]                            0.25, or 0.125 if below 1/4
 //   2^r, which lies in [3/4, 3/2]                                 1, or 0.5 below 1
-// and relative to 2^r less than 1.22 u = 2^-52.7; r·ln2_short is exact. Five floats have a 2^x
-// closer than that to the middle between two floats (down to 2^-58.9; the sixth is 2^-51.6 away):
-// each gives way to its neighbour on the right side of the middle, whose result is the same float.
-constexpr float exp2(float x) noexcept {
+// and relative to 2^r less than 1.22; r·ln2_short is exact.
+constexpr double near_exp2(double x) noexcept {
   using namespace exp_tables;
+  const int k = static_cast<int>(x + (256 + up)) - 256;
+  const double r = x - k;
+  const double r2 = r * r;
+  const double quadratic_term =
+      r2 * (quadratic[0] + r * quadratic[1] +
+            r2 * (quadratic[2] + r * quadratic[3] +
+                  r2 * (quadratic[4] + r * quadratic[5] +
+                        r2 * (quadratic[6] + r * quadratic[7] +
+                              r2 * (quadratic[8] + r * quadratic[9] + r2 * quadratic[10])))));
+  return __builtin_bit_cast(double, static_cast<uint64_t>(static_cast<uint32_t>(k + 1023)) << 52) *
+         (1 + (r * ln2_short + (quadratic_term + r * ln2_rest)));
+}
+
+// 2^x rounded to the nearest float, in the same way. Five floats have a 2^x within 2^-52.7 of
+// itself of the middle between two floats (down to 2^-58.9; the sixth is 2^-51.6 away): each gives
+// way to its neighbour on the right side of the middle, whose result is the same float.
+constexpr float exp2(float x) noexcept {
   constexpr uint32_t highest = 0x42ffffff;  // bits of the last float before 128
   constexpr uint32_t lowest = 0x4315ffff;   // bits of the last float before 150: 2^-150 rounds to 0
   constexpr uint32_t infinity = 0x7f800000;
@@ -79,21 +99,9 @@ constexpr float exp2(float x) noexcept {
   const uint32_t magnitude = word & 0x7fffffff;
   const uint32_t ordinary = magnitude <= (word >> 31 ? lowest : highest) ? 0xffffffff : 0;
   const double y = static_cast<double>(__builtin_bit_cast(float, word & ordinary));
-  const int k = static_cast<int>(y + (256 + up)) - 256;
-  const double r = y - k;
-  const double r2 = r * r;
-  const double quadratic_term =
-      r2 * (quadratic[0] + r * quadratic[1] +
-            r2 * (quadratic[2] + r * quadratic[3] +
-                  r2 * (quadratic[4] + r * quadratic[5] +
-                        r2 * (quadratic[6] + r * quadratic[7] +
-                              r2 * (quadratic[8] + r * quadratic[9] + r2 * quadratic[10])))));
-  const float result = static_cast<float>(
-      __builtin_bit_cast(double, static_cast<uint64_t>(static_cast<uint32_t>(k + 1023)) << 52) *
-      (1 + (r * ln2_short + (quadratic_term + r * ln2_rest))));
+  const uint32_t result = __builtin_bit_cast(uint32_t, static_cast<float>(near_exp2(y)));
   const uint32_t special = magnitude > infinity ? word | 0x00400000 : word >> 31 ? 0 : infinity;
-  return __builtin_bit_cast(
-      float, (__builtin_bit_cast(uint32_t, result) & ordinary) | (special & ~ordinary));
+  return __builtin_bit_cast(float, (result & ordinary) | (special & ~ordinary));
 }
 
 // The significand of 2^(k/64)·e^r for 0 <= r < 0.0109, given with 134 bits behind the point:
