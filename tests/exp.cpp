@@ -227,3 +227,21 @@ TEST_CASE("exp is at run time what it is at compile time") {
     REQUIRE(same_bits(table.twofold[n], attest::exp(n * n * 0.371 - 747)));
   }
 }
+
+TEST_CASE("the significands of exp in 64 and in 128 bits keep their bounds") {
+  std::mt19937_64 generator(42);
+  const Exacter ln2 = log(Exacter(2));
+  for (int i = 0; i < 3000; ++i) {
+    const int k = static_cast<int>(generator() % 64);
+    const double r = static_cast<double>(generator() >> 11) * 0x1p-53 * 0.01083042;
+    CAPTURE(k, r);
+    const Exacter exact = exp(Exacter(ln2 * k / 64 + Exacter(r)));
+    const attest::bits::Wide fixed{static_cast<std::uint64_t>(r * 0x1p70), 0};
+    if (r < 0x1p-10) continue;  // r·2^70 is then an integer
+    const Exacter wide = number(attest::wide_exp_significand(fixed, k));
+    REQUIRE(relative_error_log2(ldexp(wide, -126), exact) < -122);
+    const Exacter units = Exacter(attest::exp_significand(fixed.high, k)) - ldexp(exact, 63);
+    REQUIRE(units >= -2.2);
+    REQUIRE(units <= 0.2);
+  }
+}

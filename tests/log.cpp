@@ -58,6 +58,14 @@ void around_one() {
       CAPTURE(x);
       REQUIRE((x <= 0 || x == 1 || logs_are_nearest(x)));
     }
+  // ln(1 + e) = e - e^2/2 + e^3/3 - ...: for e of few digits, like 6 units, e - e^2/2 may be the
+  // middle between two numbers.
+  constexpr T unit = std::numeric_limits<T>::epsilon();
+  for (int n = 1; n < 200; ++n)
+    for (const T x : {1 + static_cast<T>(n) * unit, 1 - static_cast<T>(n) * unit / 2}) {
+      CAPTURE(n);
+      REQUIRE(logs_are_nearest(x));
+    }
   for (int part = 0; part <= 64; ++part)
     for (const T edge : {1 + static_cast<T>(part) / 64, (1 + static_cast<T>(part) / 64) / 2})
       for (const T x : {std::nextafter(edge, T(0)), edge, std::nextafter(edge, T(4))}) {
@@ -99,4 +107,21 @@ TEST_CASE("log and log2 of random numbers") {
 TEST_CASE("log and log2 of every 257th float") {
   REQUIRE(fingerprint([](float x) { return attest::log(x); }, 257) == 0xd562a3e2c96fe6da);
   REQUIRE(fingerprint([](float x) { return attest::log2(x); }, 257) == 0x4cd0c5f7de02dc5a);
+}
+
+TEST_CASE("logarithms in 64 and in 128 bits keep their bounds") {
+  std::mt19937_64 generator(42);
+  for (int i = 0; i < 3000; ++i) {
+    const double unit = static_cast<double>((generator() >> 11) | 1) * 0x1p-53;
+    for (const double x : {std::ldexp(1 + unit, i % 2000 - 1000), 0.5 + unit, 1 + unit / 100,
+                           1 - std::ldexp(unit, -(i % 50) - 1)}) {
+      if (x == 1) continue;
+      CAPTURE(x);
+      const Exacter exact = abs(log(Exacter(x)));
+      const auto narrow = attest::logarithm<64>(x, 0, attest::log_tables::e);
+      const auto wide = attest::logarithm<128>(x, 0, attest::log_tables::e);
+      REQUIRE(relative_error_log2(ldexp(number(narrow.significand), narrow.exponent), exact) < -58);
+      REQUIRE(relative_error_log2(ldexp(number(wide.significand), wide.exponent), exact) < -113);
+    }
+  }
 }

@@ -60,6 +60,19 @@ inline double error(double y, const Exact& exact) {
   return ldexp(Exact(abs((Exact(y) - exact) / exact)), 53).convert_to<double>();
 }
 
+// The same with 100 digits, for results of 128 bits; and high·2^64 + low of such a result.
+using Exacter = boost::multiprecision::cpp_bin_float_100;
+template <class Wide>
+Exacter number(const Wide& wide) {
+  return ldexp(Exacter(wide.high), 64) + Exacter(wide.low);
+}
+
+// |y - exact| relative to the exact value, as a power of two.
+inline double relative_error_log2(const Exacter& y, const Exacter& exact) {
+  const Exacter difference = abs((y - exact) / exact);
+  return difference == 0 ? -1000.0 : Exacter(log2(difference)).convert_to<double>();
+}
+
 // The bits of f(x) for every float x whose own bits are a multiple of the stride, as one number.
 template <class Function>
 std::uint64_t fingerprint(Function f, std::uint64_t stride) {

@@ -100,3 +100,19 @@ TEST_CASE("sin and cos of every 257th float") {
   REQUIRE(fingerprint([](float x) { return attest::sin(x); }, 257) == 0x9ef92d72f1ec2ecd);
   REQUIRE(fingerprint([](float x) { return attest::cos(x); }, 257) == 0xc1a4715544115823);
 }
+
+TEST_CASE("the series of sin and cos keep their bounds") {
+  std::mt19937_64 generator(42);
+  for (int i = 0; i < 1000; ++i) {
+    const std::uint64_t high = generator() % 0x9de9e64df22ef2d2;  // (π/4)^2·2^64
+    CAPTURE(high);
+    const Exacter angle = sqrt(ldexp(Exacter(high), -64));
+    const attest::bits::Wide z{high, 0};
+    const Exacter cosine = cos(angle), sine = sin(angle) / angle;
+    const auto series = [](attest::bits::Wide sum) { return ldexp(number(sum), -127); };
+    REQUIRE(relative_error_log2(series(attest::alternating_series<64>(0, z)), cosine) < -60);
+    REQUIRE(relative_error_log2(series(attest::alternating_series<64>(1, z)), sine) < -60);
+    REQUIRE(relative_error_log2(series(attest::alternating_series<128>(0, z)), cosine) < -123);
+    REQUIRE(relative_error_log2(series(attest::alternating_series<128>(1, z)), sine) < -123);
+  }
+}

@@ -87,3 +87,16 @@ TEST_CASE("tanh is odd") {
 TEST_CASE("tanh of every 257th float") {
   REQUIRE(fingerprint([](float x) { return attest::tanh(x); }, 257) == 0x0b6da900a2e211f6);
 }
+
+TEST_CASE("tanh in 128 bits keeps its bound") {
+  std::mt19937_64 generator(42);
+  for (int i = 0; i < 3000; ++i) {
+    const std::uint64_t magnitude = (generator() >> 12) | (std::uint64_t{1} << 52);
+    const int exponent = i % 31 - 27 - 52;
+    CAPTURE(magnitude, exponent);
+    const Exacter w = exp(-2 * ldexp(Exacter(magnitude), exponent));
+    const auto result = attest::wide_tanh(magnitude, exponent);
+    REQUIRE(relative_error_log2(ldexp(number(result.significand), result.exponent),
+                                (1 - w) / (1 + w)) < -110);
+  }
+}

@@ -24,9 +24,9 @@ struct Logarithm {
 // ...,
 //   log x = k·log 2 - log c + r·S/ln(base).
 // S is computed with 64 bits, where its error is below 2^-61, or with 128, where it is below
-// 2^-123. Around x = 1 there is only r·S, whose relative error is that of S. Elsewhere |log x| >
-// 2^-8 and |r·S| < 2^-5.9: r·S contributes at most 2^-58 or 2^-120 of the result, the constants at
-// most 2^-115.
+// 2^-123. Around x = 1 there is only r·S, whose relative error is that of S. Elsewhere |r·S| <
+// 2^-5.9, and |log x| > 2^-8 for k = 0, where sums have 126 bits behind the point, and |log x| >
+// 1/3 otherwise, where they have 116. The result is off by less than 2^-58 or 2^-113 of itself.
 template <int precision>
 constexpr Logarithm logarithm(double x, int scale, const log_tables::Base& base) noexcept {
   using namespace log_tables;
@@ -94,7 +94,7 @@ constexpr T log_to_base(T x, const log_tables::Base& base) noexcept {
 }
 
 // ln x rounded to the nearest float, for every float x, and to the nearest double, for every double
-// x whose ln x is further than 2^-115 of itself from the middle between two doubles. ln 0 = -∞; for
+// x whose ln x is further than 2^-113 of itself from the middle between two doubles. ln 0 = -∞; for
 // x < 0 and for a NaN the result is a quiet NaN. Integer arithmetic: neither contraction nor
 // rounding modes matter. tests/exhaustive checks all 2^32 floats.
 constexpr float log(float x) noexcept {

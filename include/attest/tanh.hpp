@@ -40,7 +40,7 @@ constexpr float tanh(float x) noexcept {
   const uint32_t word = __builtin_bit_cast(uint32_t, x);
   const uint32_t magnitude = word & 0x7fffffff;
   const uint32_t ordinary = magnitude < saturated ? 0xffffffff : 0;
-  const double y = static_cast<double>(__builtin_bit_cast(float, magnitude & ordinary));
+  const double y = static_cast<double>(__builtin_bit_cast(float, magnitude& ordinary));
   const uint32_t result = __builtin_bit_cast(uint32_t, static_cast<float>(near_tanh(y)));
   const uint32_t special = magnitude > infinity ? magnitude | 0x00400000 : one;
   return __builtin_bit_cast(
@@ -58,39 +58,49 @@ constexpr bits::Wide reciprocal(bits::Wide d) noexcept {
   return y;
 }
 
-// tanh x rounded to the nearest double, for every double x whose tanh x is further than 2^-113 of
-// itself from the middle between two doubles; a NaN gives a quiet NaN. Integer arithmetic but for
-// the start of the division.
+// tanh of x = magnitude·2^exponent, 2^-27 <= x < 22, magnitude a number of 53 bits, as a
+// significand and the exponent of two that goes with it; off by less than 2^-110 of itself. Integer
+// arithmetic but for the starts of the reduction and of the division.
 //
-// |x| < 2^-27: x^3/3 is less than half a unit, and the result is x. |x| < 2^-10: the series up to
-// x^13, divided by x; the rest is below 2^-130. Else (1 - w)/(1 + w) with w = e^(-2|x|), off by at
-// most 2^-122, so that 1 - w >= 2^-10 is off by at most 2^-112.
-constexpr double tanh(double x) noexcept {
+// Below 2^-10: x times the series of tanh(x)/x up to x^12; the rest is below 2^-130. Else (1 -
+// w)/(1 + w) with w = e^(-2x), off by at most 2^-122, so that 1 - w, at least 2^-10, is off by at
+// most 2^-112 of itself.
+struct Scaled {
+  bits::Wide significand;
+  int exponent;
+};
+constexpr Scaled wide_tanh(uint64_t magnitude, int exponent) noexcept {
   using bits::multiply_high;
   using bits::Wide;
+  if (exponent < -10 - 52) {
+    using tanh_tables::coefficient;
+    const Wide square = bits::multiply(magnitude << 10, magnitude << 10) >> -(2 * exponent + 108);
+    Wide sum{coefficient[6][0], coefficient[6][1]};
+    for (int n = 5; n >= 0; --n)
+      sum = Wide{coefficient[n][0], coefficient[n][1]} - multiply_high(square, sum);
+    return {multiply_high(Wide{magnitude << 11, 0}, sum), exponent - 74};
+  }
+  const double x = bits::bit_cast<double>((magnitude & 0xfffffffffffff) |
+                                          static_cast<uint64_t>(exponent + 1075) << 52);
+  const int k = static_cast<int>(-2 * x * exp_tables::log2_e_times_64 - 0x1p-17) - 1;
+  const Wide r = wide_fixed_point(true, magnitude, exponent + 1) - wide_steps_of_ln2(k);
+  const Wide w = wide_exp_significand(r, k) >> -(k >> 6);
+  const Wide one{uint64_t{1} << 62, 0};
+  return {multiply_high((one - w) << 1, reciprocal(one + w)), -126};
+}
+
+// tanh x rounded to the nearest double, for every double x whose tanh x is further than 2^-110 of
+// itself from the middle between two doubles; a NaN gives a quiet NaN.
+constexpr double tanh(double x) noexcept {
   if (x != x) return bits::quiet(x);
   const uint64_t word = bits::bit_cast<uint64_t>(x);
   const bool negative = word >> 63;
   const double size = negative ? -x : x;
-  if (size < 0x1p-27) return x;
+  if (size < 0x1p-27) return x;  // x^3/3 is less than half a unit
   if (size >= 22) return negative ? -1 : 1;
-  const int exponent = static_cast<int>(word >> 52 & 0x7ff) - 1075;
-  const uint64_t magnitude = (word & 0xfffffffffffff) | 0x10000000000000;
-  if (size < 0x1p-10) {
-    const Wide square = bits::multiply(magnitude << 10, magnitude << 10) >> -(2 * exponent + 108);
-    using tanh_tables::coefficient;
-    Wide sum{coefficient[6][0], coefficient[6][1]};
-    for (int n = 5; n >= 0; --n)
-      sum = Wide{coefficient[n][0], coefficient[n][1]} - multiply_high(square, sum);
-    return bits::rounded<double>(negative, multiply_high(Wide{magnitude << 11, 0}, sum),
-                                 exponent - 74);
-  }
-  const int k = static_cast<int>(-2 * size * exp_tables::log2_e_times_64 - 0x1p-17) - 1;
-  const Wide r = wide_fixed_point(true, magnitude, exponent + 1) - wide_steps_of_ln2(k);
-  const Wide w = wide_exp_significand(r, k) >> -(k >> 6);
-  const Wide one{uint64_t{1} << 62, 0};
-  const Wide quotient = multiply_high((one - w) << 1, reciprocal(one + w));
-  return bits::rounded<double>(negative, quotient, -126);
+  const Scaled result = wide_tanh((word & 0xfffffffffffff) | 0x10000000000000,
+                                  static_cast<int>(word >> 52 & 0x7ff) - 1075);
+  return bits::rounded<double>(negative, result.significand, result.exponent);
 }
 
 }  // namespace attest
