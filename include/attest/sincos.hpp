@@ -21,9 +21,9 @@ struct Angle {
 
 // The angle x = magnitude·2^exponent >= 1/2, magnitude a number of 53 bits. Of the bits of 2/π
 // those that make multiples of 4 with x are left out, and so are those after the next 256, which
-// leaves x·2/π modulo 4 with an error below 2^-200. No double comes closer than 2^-62 to a multiple
-// of π/2 other than 0, so that is 2^-138 of what remains; rounding to 128 bits and the product with
-// π/2 cost less than 2^-124.
+// leaves x·2/π modulo 4 with an error below 2^-200. No double comes closer than 2^-61 to a multiple
+// of π/2 other than 0, so that this is 2^-138 of what remains, and its first word is never 0;
+// rounding to 128 bits and the product with π/2 cost less than 2^-124.
 constexpr Angle reduced(uint64_t magnitude, int exponent) noexcept {
   using namespace sincos_tables;
   using bits::Wide;
@@ -41,12 +41,11 @@ constexpr Angle reduced(uint64_t magnitude, int exponent) noexcept {
   const int quadrant = static_cast<int>(turns[0] >> 62) + negative;
   for (uint64_t& word : turns) word = negative ? ~word : word;
   turns[0] &= 0x3fffffffffffffff;
-  const int skip = turns[0] == 0 ? 1 : 0;
-  const int zeros = bits::leading_zeros(turns[skip]);
-  const Wide fraction{(Wide{turns[skip], turns[skip + 1]} << zeros).high,
-                      (Wide{turns[skip + 1], turns[skip + 2]} << zeros).high};
+  const int zeros = bits::leading_zeros(turns[0]);
+  const Wide fraction{(Wide{turns[0], turns[1]} << zeros).high,
+                      (Wide{turns[1], turns[2]} << zeros).high};
   return {quadrant, negative, bits::multiply_high(fraction, {half_pi[0], half_pi[1]}),
-          -125 - zeros - 64 * skip};
+          -125 - zeros};
 }
 
 // (-1)^0·c(n) - c(n + 2)·z + c(n + 4)·z^2 - ..., c(n) = 1/n!, for z <= 0.617 with 128 bits behind
