@@ -115,8 +115,13 @@ requires(E >= 2 && E <= 8 && F >= 1 && F <= 10 && 1 + E + F <= 16) struct small_
     const float x = static_cast<float>(magnitude) * unit;
     return sign != 0 ? -x : x;
   }
+  // A NaN keeps sign and payload, which the conversion of a processor need not leave (RISC-V).
   explicit constexpr operator double() const noexcept {
-    return static_cast<double>(static_cast<float>(*this));
+    const float x = static_cast<float>(*this);
+    const uint64_t bits_of_x = __builtin_bit_cast(uint32_t, x);
+    return x == x ? static_cast<double>(x)
+                  : __builtin_bit_cast(double, bits_of_x >> 31 << 63 | 0x7ff0000000000000 |
+                                                   (bits_of_x & 0x7fffff) << 29);
   }
 
   friend constexpr small_float operator+(small_float a, small_float b) noexcept {
