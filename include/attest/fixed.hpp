@@ -111,7 +111,7 @@ requires(F >= 0 && F < int{sizeof(Storage)} * 8) struct fixed {
   }
 
   // The word of a float (24 digits) or of a double (53). What is 2^62 units or more saturates
-  // anyway; what is smaller than a quarter of a unit is 0.
+  // anyway; what is less than half a unit is 0, a subnormal x among it.
   template <int digits, class Word>
   static constexpr fixed nearest(Word word_of_x) noexcept {
     constexpr int width = sizeof(Word) * 8;
@@ -120,7 +120,7 @@ requires(F >= 0 && F < int{sizeof(Storage)} * 8) struct fixed {
     const int64_t fraction = static_cast<int64_t>(word_of_x & ((Word{1} << (digits - 1)) - 1));
     const bool negative = word_of_x >> (width - 1) != 0;
     if (exponent == exponents - 1 && fraction != 0) return {};
-    const int64_t significand = fraction + (exponent == 0 ? 0 : int64_t{1} << (digits - 1));
+    const int64_t significand = fraction | int64_t{1} << (digits - 1);
     const int shift = exponent - (exponents / 2 - 1) - (digits - 1) + F;
     const int64_t magnitude = shift > 62 - digits ? int64_t{1} << 62
                               : shift >= 0        ? significand << shift
