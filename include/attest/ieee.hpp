@@ -22,3 +22,8 @@
 #error "attest: float or double is computed in a wider format, as by -mfpmath=387"
 #endif
 #endif
+
+// The vectors of MVE flush subnormal numbers to zero, and compilers use them unasked (GCC at -O3).
+#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2) && !defined(ATTEST_FLUSHED_SUBNORMALS)
+#error "attest: MVE flushes subnormal numbers to zero: compile for cortex-m55+nomve.fp instead"
+#endif
