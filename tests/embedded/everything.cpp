@@ -1,0 +1,52 @@
+// Copyright the attest authors
+// SPDX-License-Identifier: BSL-1.0
+
+// Every header of the device side, used: the object file shows what it asks of its surroundings.
+#include <attest/attest.hpp>
+#include <attest/exp.hpp>
+#include <attest/fixed.hpp>
+#include <attest/formats.hpp>
+#include <attest/log.hpp>
+#include <attest/rule.hpp>
+#include <attest/sincos.hpp>
+#include <attest/sqrt.hpp>
+#include <attest/tanh.hpp>
+
+using namespace attest;
+
+template <class T>
+struct Work {
+  Query<T, 6, 11> query;
+  Key<T, 9, 11> key;
+  Value<T, 9, 4> value;
+  Matrix<bool, 6, 9> mask;
+  Matrix<T, 6, 9> weights, copy;
+  Matrix<T, 6, 4> output[3];
+  bool same = false;
+
+  void run(size_t earlier_keys) {
+    output[0] = attention(query, key, value);
+    output[1] = attention(query, key, value, causal_after(earlier_keys));
+    output[2] = attention(query, key, value, mask, T(1) / sqrt(T(earlier_keys)));
+    weights = attention_weights(query, key, mask);
+    output[0] = output[0] + weights * value.matrix - T(2) * transpose(transpose(output[2]));
+    copy = weights;
+    same = copy == weights && query == Query{query};
+    for (auto& row : weights.entries)
+      for (T& x : row)
+        x = exp(x) + exp2(x) + log(x) + log2(x) + sqrt(x) + rsqrt(x) + tanh(x) + sin(x) + cos(x) +
+            T(float16(x) * float16(x)) + T(bfloat16(x)) + T(float8_e4m3fn(x)) + T(float8_e5m2(x)) +
+            T(fixed<int16_t, 12>(x) * fixed<int16_t, 12>(x));
+  }
+};
+
+extern "C" {
+
+constinit Work<float> floats;
+constinit Work<double> doubles;
+
+void run(size_t earlier_keys) {
+  floats.run(earlier_keys);
+  doubles.run(earlier_keys);
+}
+}
