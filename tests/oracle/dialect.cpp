@@ -233,6 +233,15 @@ TEST_CASE("what a call does not say, or says beside the point") {
     builder.integers("q", {2, 4, 3, 4}, std::vector<std::int64_t>(96, 1));
     CHECK(refusal(builder.call) == "array \"q\": found int64, expected a floating-point format");
   }
+  SECTION("a layout of four axes for arrays of three") {
+    CallBuilder three("plain");
+    three.floats("q", {2, 3, 4})
+        .floats("k", {2, 5, 4})
+        .floats("v", {2, 5, 2})
+        .floats("out", {2, 3, 2});
+    three.call.layout = "bshd";
+    CHECK(refusal(three.call) == "layout \"bshd\": array \"q\" has 3 axes, expected 4");
+  }
   SECTION("half a past") {
     auto onnx = ordinary_call("onnx-24").floats("past_key", {2, 2, 1, 4});
     CHECK(refusal(onnx.call) ==

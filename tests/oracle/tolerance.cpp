@@ -7,6 +7,7 @@
 // and two (Figueroa 1995).
 #include "random_row.hpp"
 
+#include <attest/oracle/score_tolerance.hpp>
 #include <attest/oracle/tolerance.hpp>
 
 #include <algorithm>
@@ -25,6 +26,8 @@ struct Manner {
   bool scale_query = false;      // scales q, not the product
   bool fused = false;            // multiply-add with one rounding
   bool normalise_first = false;  // divides the weights, not the sum
+  bool root_of_scale = false;    // √c on both sides
+  bool folded_exponent = false;  // exp2 of scores times log2 e, the product rounded
   std::size_t tile = 0;          // online softmax over tiles of so many keys; 0: whole
   double exp_error = 0;          // exp off by so many roundoffs, alternating
 };
@@ -78,30 +81,42 @@ class Honest {
     const RowData& data = row.data;
     std::vector<double> q(data.query, data.query + data.width),
         k(data.key(j), data.key(j) + data.width);
-    const double c = accumulate(1 / accumulate(std::sqrt(static_cast<double>(data.width))));
-    if (manner_.scale_query)
+    const double c = row.rule.scale.by_width
+                         ? accumulate(1 / accumulate(std::sqrt(static_cast<double>(data.width))))
+                         : accumulate(row.rule.scale.given);
+    if (manner_.root_of_scale) {
+      const double root = accumulate(std::sqrt(c));
+      for (double& x : q) x = claim_.scores.round(x * root);
+      for (double& x : k) x = claim_.scores.round(x * root);
+    } else if (manner_.scale_query) {
       for (double& x : q) x = claim_.scores.round(x * c);
+    }
     double s = sum_of_products(q, k);
-    if (!manner_.scale_query) s = accumulate(s * c);
+    if (!manner_.root_of_scale && !manner_.scale_query) s = accumulate(s * c);
     s = claim_.scores.round(s);
     if (row.rule.softcap != 0)
       s = claim_.scores.round(softmax(row.rule.softcap) *
                               softmax(std::tanh(softmax(s / softmax(row.rule.softcap)))));
     if (data.bias[j] != 0) s = claim_.scores.round(s + data.bias[j]);
-    return s;
+    return claim_.softmax.round(s);
   }
 
-  double exponential(double x, std::size_t n) const {
-    if (x == 0) return 1;
+  // e^(s − maximum)
+  double exponential(double score, double maximum, std::size_t n) const {
     const double off = (n % 2 ? 1 : -1) * manner_.exp_error * claim_.softmax.unit_roundoff();
-    return softmax(std::exp(x) * (1 + off));
+    double x = softmax(score - maximum);
+    if (manner_.folded_exponent) {
+      const double log2_e = softmax(1.4426950408889634);
+      x = softmax(softmax(score * log2_e) - softmax(maximum * log2_e)) * 0.69314718055994531;
+    }
+    return x == 0 ? 1 : softmax(std::exp(x) * (1 + off));
   }
 
   void whole(const RowData& data, const std::vector<std::size_t>& visible,
              const std::vector<double>& s, std::vector<double>& out) const {
     const double maximum = *std::max_element(s.begin(), s.end());
     std::vector<double> e, ones(s.size(), 1);
-    for (std::size_t n = 0; n < s.size(); ++n) e.push_back(exponential(softmax(s[n] - maximum), n));
+    for (std::size_t n = 0; n < s.size(); ++n) e.push_back(exponential(s[n], maximum, n));
     double sum = 0;
     for (std::size_t n = 0; n < s.size(); ++n)
       sum = softmax(sum + e[manner_.reversed ? s.size() - 1 - n : n]);
@@ -122,11 +137,11 @@ class Honest {
       const double risen =
           std::max(maximum, *std::max_element(s.begin() + static_cast<long>(first),
                                               s.begin() + static_cast<long>(last)));
-      const double rescale = first == 0 ? 0 : exponential(softmax(maximum - risen), first);
+      const double rescale = first == 0 ? 0 : exponential(maximum, risen, first);
       std::vector<double> e;
       double tile_sum = 0;
       for (std::size_t n = first; n < last; ++n) {
-        e.push_back(exponential(softmax(s[n] - risen), n));
+        e.push_back(exponential(s[n], risen, n));
         tile_sum = softmax(tile_sum + e.back());
         e.back() = claim_.weights.round(e.back());
       }
@@ -147,10 +162,19 @@ class Honest {
   Manner manner_;
 };
 
+// The usual arithmetics mostly, sometimes each step in a format of its own.
 Precision any_claim() {
-  const NumberFormat format =
-      *rc::gen::element(formats::float32, formats::float32, formats::float16, formats::bfloat16);
-  return usual_precision(format);
+  const auto any_format = [] {
+    return *rc::gen::element(formats::float32, formats::float16, formats::bfloat16);
+  };
+  if (*rc::gen::inRange(0, 3) != 0) return usual_precision(any_format());
+  Precision claim = usual_precision(formats::float32);
+  claim.accumulate = *rc::gen::element(formats::float32, formats::float32, formats::float16);
+  claim.scores = any_format();
+  claim.softmax = any_format();
+  claim.weights = any_format();
+  claim.output = any_format();
+  return claim;
 }
 
 Manner any_manner() {
@@ -160,6 +184,8 @@ Manner any_manner() {
   manner.scale_query = *rc::gen::arbitrary<bool>();
   manner.fused = *rc::gen::arbitrary<bool>();
   manner.normalise_first = *rc::gen::arbitrary<bool>();
+  manner.root_of_scale = *rc::gen::arbitrary<bool>();
+  manner.folded_exponent = *rc::gen::arbitrary<bool>();
   manner.tile = *rc::gen::element<std::size_t>(0, 0, 1, 4, 16);
   manner.exp_error = *rc::gen::element(0.0, 2.0);
   return manner;
@@ -167,22 +193,35 @@ Manner any_manner() {
 
 struct Judged {
   RowEnclosure<Wide> exact;
+  ScoreTolerance scores;
   RowTolerance tolerance;
 };
 
-Judged judged(const RandomRow& row, const Precision& claim) {
+Judged judged(const Rule& rule, const RowData& row, const Precision& claim) {
   Judged result;
-  enclose_scores(row.rule, row.data, false, result.exact);
-  tolerate_scores(row.rule, claim, row.data, result.exact, result.tolerance);
-  enclose_outputs(row.data, result.exact);
-  tolerate_outputs(claim, row.data, result.exact, result.tolerance);
+  enclose_scores(rule, row, false, result.exact);
+  ScoreArithmetic(rule, claim, row).tolerate(row, result.exact, result.scores);
+  enclose_outputs(row, result.exact);
+  tolerate_outputs(claim, row, result.exact, result.scores.biased, result.tolerance);
   return result;
+}
+Judged judged(const RandomRow& row, const Precision& claim) {
+  return judged(row.rule, row.data, claim);
 }
 
 double allowed(const Judged& row, const Precision& claim, std::size_t t) {
   const double internal = row.tolerance.outputs[t];
   return internal +
          output_rounding(claim, claim.output, std::fabs(row.exact.outputs[t].high) + internal);
+}
+
+// Whether `got` is provably beyond what the claim allows in any manner.
+bool fails(const Judged& row, const Precision& claim, std::size_t t, double got) {
+  if (row.scores.may_overflow || !std::isfinite(got)) return false;
+  const double internal = row.tolerance.folded_outputs[t];
+  return row.exact.outputs[t].nearest(got) >
+         internal +
+             output_rounding(claim, claim.output, std::fabs(row.exact.outputs[t].high) + internal);
 }
 
 RowKind ordinary_kind() {
@@ -211,19 +250,38 @@ TEST_CASE("no honest implementation exceeds its tolerance") {
     const Precision claim = any_claim();
     RowKind kind = ordinary_kind();
     kind.value_scale = *rc::gen::element(1.0, 1.0, 0x1p-10, 0x1p10);
+    const Manner manner = any_manner();
     const RandomRow row = any_row(kind, claim.output);
-    const std::vector<double> got = Honest(claim, any_manner())(row);
+    const std::vector<double> got = Honest(claim, manner)(row);
     const Judged expected = judged(row, claim);
     RC_ASSERT(expected.exact.bounded);
     for (std::size_t t = 0; t < got.size(); ++t) {
+      RC_ASSERT(!fails(expected, claim, t, got[t]));
       const double error = expected.exact.outputs[t].farthest(got[t]);
       const double limit = allowed(expected, claim, t);
-      RC_ASSERT(error <= limit);
-      if (limit > 0) most_used = std::max(most_used, error / limit);
+      if (!manner.folded_exponent && std::isfinite(got[t]) && !expected.scores.may_overflow)
+        RC_ASSERT(error <= limit);
+      if (limit > 0 && std::isfinite(limit)) most_used = std::max(most_used, error / limit);
     }
   });
   // and the tolerance is of the size of the errors, not of a guess: some row uses a good part of it
   CHECK(most_used > 0.2);
+}
+
+TEST_CASE("exact scores of any size, in any manner") {
+  rc::prop("small integers and scales that are powers of four", [] {
+    const Precision claim = any_claim();
+    RowKind kind = ordinary_kind();
+    kind.softcap = 0;
+    RandomRow row = any_row(kind, claim.output);
+    const double size = *rc::gen::element(1.0, 8.0, 64.0);
+    for (double& x : row.query) x = claim.output.round(std::nearbyint(x * size));
+    for (double& x : row.keys) x = claim.output.round(std::nearbyint(x * size));
+    row.rule.scale = Scale::of(*rc::gen::element(1.0, 0.25, 4.0));
+    const std::vector<double> got = Honest(claim, any_manner())(row);
+    const Judged expected = judged(row, claim);
+    for (std::size_t t = 0; t < got.size(); ++t) RC_ASSERT(!fails(expected, claim, t, got[t]));
+  });
 }
 
 TEST_CASE("subnormal values and underflowing weights are within tolerance") {
@@ -280,29 +338,36 @@ TEST_CASE("a fault of the size that suites miss is beyond tolerance") {
 
 TEST_CASE("scores that are exact lose nothing") {
   // powers of two: every product, sum and the scale 1/√16 are exact however large
-  const std::vector<double> query = {4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-  std::vector<double> keys(3 * 16, 0);
+  std::vector<double> query(16, 0), keys(3 * 16, 0);
+  query[0] = 4;
   keys[0] = keys[16] = keys[32] = -0x1p120;
   const std::vector<double> values = {1, 2, 4}, bias = {0, 0, -HUGE_VAL};
   const RowData row{query.data(), keys.data(), values.data(), bias.data(), 16, 1, 3};
   const Precision claim = usual_precision(formats::float32);
-  RowEnclosure<Wide> exact;
-  RowTolerance tolerance;
-  enclose_scores(Rule{}, row, false, exact);
-  tolerate_scores(Rule{}, claim, row, exact, tolerance);
-  CHECK(tolerance.biased[0] == 0);
-  CHECK_FALSE(tolerance.may_overflow);
-  enclose_outputs(row, exact);
-  tolerate_outputs(claim, row, exact, tolerance);
-  CHECK_FALSE(tolerance.vacuous[0]);
-  CHECK(tolerance.outputs[0] < 1e-6);
+  SECTION("whatever their size") {
+    const Judged exact = judged(Rule{}, row, claim);
+    CHECK(exact.scores.biased[0] == 0);
+    CHECK_FALSE(exact.scores.may_overflow);
+    CHECK_FALSE(exact.tolerance.vacuous[0]);
+    CHECK(exact.tolerance.outputs[0] < 1e-6);
+  }
   SECTION("and a sum that is not exact does") {
+    query[1] = 1;
     keys[1] = 1;
-    const std::vector<double> two = {4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-    const RowData inexact{two.data(), keys.data(), values.data(), bias.data(), 16, 1, 3};
-    enclose_scores(Rule{}, inexact, false, exact);
-    tolerate_scores(Rule{}, claim, inexact, exact, tolerance);
-    CHECK(tolerance.biased[0] > 0);
+    CHECK(judged(Rule{}, row, claim).scores.biased[0] > 0);
+  }
+  SECTION("nor is a sum that just exceeds the digits of its format") {
+    // 2^53 + 1 in float64
+    query[0] = query[1] = 1;
+    keys[0] = 0x1p53;
+    keys[1] = 1;
+    CHECK(judged(Rule{}, row, usual_precision(formats::float64)).scores.biased[0] > 0);
+  }
+  SECTION("nor what its format cannot hold") {
+    query[0] = 1 + 0x1p-10;  // a float32, no bfloat16
+    Precision narrow = claim;
+    narrow.scores = formats::bfloat16;
+    CHECK(judged(Rule{}, row, narrow).scores.biased[0] > 0);
   }
 }
 

@@ -15,6 +15,7 @@ namespace {
 using namespace attest;
 using namespace attest::oracle;
 using attest::test::CallBuilder;
+using attest::test::ordinary_call;
 
 constexpr float NaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -26,6 +27,16 @@ CallBuilder mean_of_three(float out) {
       .floats("k", {3, 2}, {1, 2, 3, 4, 5, 6})
       .floats("v", {3, 1}, {1, 2, 6});
   builder.floats("out", {1, 1}, {out});
+  return builder;
+}
+
+// Equal weights over `keys` values of ±1 in turn, and an output far outside them.
+CallBuilder far_outside(std::size_t keys) {
+  std::vector<float> values(keys);
+  for (std::size_t j = 0; j < keys; ++j) values[j] = j % 2 ? 1 : -1;
+  CallBuilder builder("plain");
+  builder.floats("q", {1, 1}, {0}).floats("k", {keys, 1}).floats("v", {keys, 1}, values);
+  builder.floats("out", {1, 1}, {1e30f});
   return builder;
 }
 
@@ -66,6 +77,80 @@ TEST_CASE("a coarser claim allows more, and only that") {
   CHECK(judge(builder.call).verdict == Verdict::pass);
   builder.floats("out", {1, 1}, {3.2f});
   CHECK(judge(builder.call).verdict == Verdict::fail);
+}
+
+TEST_CASE("no claim lets garbage pass") {
+  // 300 keys of float16 with a sum that may lose everything in float16, and 8-bit weights
+  std::vector<float> keys(300), values(300);
+  for (std::size_t j = 0; j < keys.size(); ++j) {
+    keys[j] = 0.01f * static_cast<float>(j % 7);
+    values[j] = static_cast<float>(j % 5);
+  }
+  CallBuilder builder("plain");
+  builder.floats("q", {1, 1}, {1}).floats("k", {300, 1}, keys).floats("v", {300, 1}, values);
+  const auto with = [&](const char* step, const char* format, float out) {
+    builder.call.precision = {{step, std::string(format)}};
+    return judge(builder.floats("out", {1, 1}, {out}).call).verdict;
+  };
+  for (const char* step : {"accumulate", "softmax", "weights", "scores"})
+    for (const char* format : {"float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"})
+      for (const float out : {-12345.0f, infinity, NaN, 1e30f}) {
+        CAPTURE(step, format, out);
+        CHECK(with(step, format, out) != Verdict::pass);
+      }
+}
+
+TEST_CASE("an implementation that folds the scale into the exponent is not called wrong") {
+  // float32: scores 16000 and 16001, exact; exp2 of s·log2 e rounds numbers of 23000
+  CallBuilder builder("plain");
+  builder.floats("q", {1, 1}, {1}).floats("k", {2, 1}, {16000, 16001}).floats("v", {2, 1}, {0, 1});
+  builder.option("scale", 1.0);
+  const float log2_e = 1.44269504f;
+  const float folded = std::exp2(16000 * log2_e - 16001 * log2_e);
+  const auto with = [&](float out) {
+    return judge(builder.floats("out", {1, 1}, {out}).call).verdict;
+  };
+  CHECK(with(0.73105858f) == Verdict::pass);
+  CHECK(with(1 / (1 + folded)) != Verdict::fail);
+  CHECK(with(0.74f) == Verdict::fail);
+}
+
+TEST_CASE("a subject's own maximum may lie below the exact one") {
+  // bfloat16: scores 1028 and 1018.1 are held as 1024 and 1020
+  CallBuilder builder("plain");
+  builder.floats("q", {1, 2}, {1, 1}).floats("k", {2, 2}, {1024, 4, 1016, 2.109375f});
+  builder.floats("v", {2, 1}, {0, 1}).floats("out", {1, 1}, {0.017944f}).option("scale", 1.0);
+  for (const char* step : {"accumulate", "scores", "weights"})
+    builder.call.precision[step] = std::string("bfloat16");
+  CHECK(judge(builder.call).verdict != Verdict::fail);
+}
+
+TEST_CASE("a coarser softmax that the call asks for may be used, and need not") {
+  // scores 1000.24 and 999.76: in float16 both are 1000
+  CallBuilder builder("onnx-24");
+  builder.floats("q", {1, 1, 1, 1}, {1}).floats("k", {1, 1, 2, 1}, {1000.24f, 999.76f});
+  builder.floats("v", {1, 1, 2, 1}, {0, 1}).option("scale", 1.0);
+  builder.option("softmax_precision", std::int64_t{10});
+  const auto with = [&](float out) {
+    return judge(builder.floats("out", {1, 1, 1, 1}, {out}).call).verdict;
+  };
+  CHECK(with(0.5f) != Verdict::fail);
+  CHECK(with(0.38225f) == Verdict::pass);
+  CHECK(with(1.5f) == Verdict::fail);
+}
+
+TEST_CASE("a mask of the lowest number on some keys leaves the others their certificate") {
+  const float lowest = std::numeric_limits<float>::lowest();
+  CallBuilder builder("plain");
+  builder.floats("q", {1, 1}, {1}).floats("k", {4, 1}, {0.5f, -0.25f, 1, 2});
+  builder.floats("v", {4, 1}, {1, 2, 6, -3}).floats("attn_mask", {1, 4}, {0, 0, lowest, lowest});
+  builder.option("scale", 1.0);
+  const auto with = [&](float out) {
+    return judge(builder.floats("out", {1, 1}, {out}).call).verdict;
+  };
+  // 1 + 1/(1 + e^0.75), from the definition
+  CHECK(with(1.32082130f) == Verdict::pass);
+  CHECK(with(1.33f) == Verdict::fail);
 }
 
 TEST_CASE("a claim nobody knows is refused") {
@@ -241,4 +326,62 @@ TEST_CASE("float64 in ONNX may follow the text or the function body, but one of 
   CHECK(with(root * root).verdict == Verdict::pass);
   CHECK_FALSE(with(root * root).reading.empty());
   CHECK(with(0.70711).verdict == Verdict::fail);
+}
+
+TEST_CASE("many keys summed in few bits do not let every number pass") {
+  auto builder = far_outside(512);
+  builder.call.precision["accumulate"] = std::string("float16");
+  CHECK(judge(builder.call).verdict != Verdict::pass);
+}
+
+TEST_CASE("few keys summed in bfloat16 do not let every number pass") {
+  auto builder = far_outside(40);
+  builder.call.precision["accumulate"] = std::string("bfloat16");
+  CHECK(judge(builder.call).verdict != Verdict::pass);
+}
+
+TEST_CASE("a scale that float32 turns into infinity is refused") {
+  CHECK_THROWS_AS(judge(ordinary_call("onnx-24").option("scale", 1e300).call), BadCall);
+}
+
+TEST_CASE("a mask of integers is refused where only bool and floating are defined") {
+  for (const std::string dialect : {"plain", "torch"}) {
+    auto builder = ordinary_call(dialect, 1, 1, 1);
+    builder.array("attn_mask", ElementType::uint8, {3, 5}, std::vector<std::uint8_t>(15, 1));
+    CHECK_THROWS_AS(judge(builder.call), BadCall);
+  }
+}
+
+TEST_CASE("an unsigned integer beyond 2^63 is not negative") {
+  const std::uint64_t large = std::uint64_t{1} << 63;
+  const auto view = oracle::Tensor::row_major(ElementType::uint64, {1},
+                                              reinterpret_cast<const std::byte*>(&large));
+  CHECK(view.number_at(view.data) == 0x1p63);
+}
+
+TEST_CASE("a quotient that underflows beneath a large softcap is within what float32 loses") {
+  // s = 1e-15, cap = 1e30: s/cap is subnormal in float32 (or 0 where it is flushed), so
+  // cap·tanh(s/cap) loses much of it
+  const float s = 1e-15f, cap = 1e30f;
+  volatile float quotient = s / cap;
+  const float capped = cap * std::tanh(quotient);
+  CallBuilder builder("onnx-24");
+  builder.floats("q", {1, 1, 1, 1}, {1})
+      .floats("k", {1, 1, 1, 1}, {s})
+      .floats("v", {1, 1, 1, 1}, {1});
+  builder.option("scale", 1.0)
+      .option("softcap", 1e30)
+      .option("qk_matmul_output_mode", std::int64_t{1});
+  builder.floats("qk_matmul_output", {1, 1, 1, 1}, {capped});
+  CHECK(judge(builder.call).verdict != Verdict::fail);
+}
+
+TEST_CASE("a tolerance is a number even for the coarsest claim") {
+  // the second weight is 0 in any format; at 4 bits exp may be off by more than itself
+  CallBuilder builder("plain");
+  builder.floats("q", {1, 1}, {1000}).floats("k", {2, 1}, {1, 0}).floats("v", {2, 1}, {1, 2});
+  builder.floats("out", {1, 1}, {1}).option("scale", 1.0);
+  builder.call.precision["softmax"] = std::string("float8_e4m3fn");
+  const oracle::Report report = judge(builder.call);
+  CHECK_FALSE(std::isnan(report.outputs.at(0).worst->allowed));
 }

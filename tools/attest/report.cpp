@@ -52,6 +52,7 @@ std::string place(const Element& element, const std::string& output) {
 std::string worst_line(const Element& element, const std::string& output) {
   std::string line = fmt::format("at ({}): got {}, ", place(element, output), got(element.got));
   if (element.expected.any()) return line + "expected " + expected(element.expected);
+  if (!element.enclosed) return line + "not enclosed";
   line += "exact " + to_decimal(element.exact);
   if (std::isfinite(element.got)) line += fmt::format(", off by {:.3g}", error(element));
   line += fmt::format(", allowed {:.3g}", element.allowed);
@@ -81,9 +82,11 @@ std::string output_lines(const OutputReport& output) {
             fmt::format("; {} are no blend of the values their query may see", output.beyond_hull);
       break;
     case Verdict::no_certificate:
-      text += fmt::format(
-          "no certificate for {} of {} elements: at this precision the scores decide nothing",
-          output.undecided, output.elements);
+      text += output.undecided == 0
+                  ? fmt::format("no certificate, the definition leaves all {} elements open",
+                                output.elements)
+                  : fmt::format("no certificate for {} of {} elements, {}", output.undecided,
+                                output.elements, output.worst->open);
       break;
   }
   if (output.unspecified)
@@ -117,13 +120,14 @@ Json json_output(const OutputReport& output) {
     Json worst = {{"index", element.index}, {"got", json_number(element.got)}};
     if (element.expected.any()) {
       worst["expected"] = expected(element.expected);
-    } else {
+    } else if (element.enclosed) {
       worst["exact"] = to_decimal(element.exact);
       worst["exact_radius"] = json_number(element.exact.radius);
       worst["error"] = json_number(error(element));
       worst["allowed"] = json_number(element.allowed);
     }
     if (!element.reading.empty()) worst["reading"] = element.reading;
+    if (!element.open.empty()) worst["open"] = element.open;
     json["worst"] = std::move(worst);
   }
   return json;

@@ -26,6 +26,8 @@ template <>
 struct Arithmetic<double> {
   // Relative error of + − × ÷ √, round to nearest.
   static constexpr double roundoff = 0x1p-53;
+  // The smallest number, which an underflowing operation may lose.
+  static constexpr double smallest = 0x1p-1074;
   // exp: relative error for smallest_exponent <= y <= 0; below, e^y < 2^-1020 is taken as 0.
   static constexpr double exp_error = 4 * 0x1p-53;
   static constexpr double smallest_exponent = -708;
@@ -84,6 +86,7 @@ struct Arithmetic<Wide> {
   // Boost rounds + − × ÷ √ to nearest; a factor of 2 is left for its guard. exp and tanh are held
   // to 2^-200, which tests/oracle/arithmetic.cpp checks against a type of 400 bits.
   static constexpr double roundoff = 0x1p-239;
+  static constexpr double smallest = 0;  // its exponents do not end where ours do
   static constexpr double exp_error = 0x1p-200;
   static constexpr double smallest_exponent = -100000;
   static constexpr double neglected = 0;  // e^-100000 is far below half of double's smallest number

@@ -52,7 +52,7 @@ template <class Real>
 struct ScoreEnclosure {
   Real scaled{}, capped{}, biased{};
   double scaled_radius = 0, capped_radius = 0, biased_radius = 0;
-  double magnitude = 0;  // |c| Σ|q k|, rounded: what the errors of every arithmetic scale with
+  double product_size = 0;  // Σ|q k|, rounded: what the errors of every arithmetic scale with
 };
 
 template <class Real>
@@ -77,7 +77,7 @@ void enclose_scores(const Rule& rule, const RowData& row, bool of_masked_keys,
                     RowEnclosure<Real>& result) {
   using A = Arithmetic<Real>;
   constexpr double u = A::roundoff;
-  constexpr double smallest = std::numeric_limits<double>::denorm_min();
+  constexpr double smallest = A::smallest;
   const Real c = scale_value<Real>(rule.scale, row.width);
   const double c_size = std::fabs(static_cast<double>(c)) * (1 + 0x1p-50);
   const auto d = static_cast<double>(row.width);
@@ -93,15 +93,17 @@ void enclose_scores(const Rule& rule, const RowData& row, bool of_masked_keys,
       size += std::fabs(row.query[t] * k[t]);
     }
     ScoreEnclosure<Real>& score = result.scores[j];
-    score.magnitude = c_size * size;
+    score.product_size = size;
     score.scaled = c * product;
-    score.scaled_radius = (d + 4) * u * score.magnitude * 1.001 + (d * c_size + 1) * smallest;
+    score.scaled_radius = (d + 4) * u * c_size * size * 1.001 + (d * c_size + 1) * smallest;
     score.capped = score.scaled;
     score.capped_radius = score.scaled_radius;
     if (rule.softcap != 0) {
       score.capped = rule.softcap * A::tanh(Real(score.scaled / rule.softcap));
+      // the quotient may underflow, and the cap multiplies what it loses
       score.capped_radius +=
-          (A::tanh_error + 3 * u) * std::fabs(static_cast<double>(score.capped)) * 1.001 + smallest;
+          (A::tanh_error + 3 * u) * std::fabs(static_cast<double>(score.capped)) * 1.001 +
+          (rule.softcap + 1) * smallest;
     }
     score.biased = score.capped;
     score.biased_radius = score.capped_radius;
@@ -118,7 +120,7 @@ void enclose_outputs(const RowData& row, RowEnclosure<Real>& result) {
   using A = Arithmetic<Real>;
   constexpr double u = A::roundoff;
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  constexpr double smallest = std::numeric_limits<double>::denorm_min();
+  constexpr double smallest = A::smallest;
   const std::size_t keys = row.key_count;
 
   result.below_maximum.assign(keys, infinity);
@@ -166,7 +168,7 @@ void enclose_outputs(const RowData& row, RowEnclosure<Real>& result) {
     if (row.visible(j))
       result.weight_radius[j] =
           1.03 * result.weights[j] * (rho[j] + mean_rho + (visible + 3) * u + lost + 0x1p-53) +
-          A::neglected + smallest;
+          A::neglected + 0x1p-1074;  // the weight rounded to double may underflow
 
   const std::size_t columns = row.value_width;
   std::vector<Real> outputs(columns, Real(0));
@@ -183,12 +185,13 @@ void enclose_outputs(const RowData& row, RowEnclosure<Real>& result) {
   for (std::size_t j = 0; j < keys; ++j) {
     if (!row.visible(j)) continue;
     const double* v = row.value(j);
-    const double weight = result.weights[j], weight_error = weight * rho[j];
+    const double weight = result.weights[j] + 0x1p-1074;  // rounded up where it underflows
+    const double weight_error = weight * rho[j];
     for (std::size_t t = 0; t < columns; ++t) {
       const double v_size = std::fabs(v[t]);
       // a difference of two doubles, with its own rounding
-      centred[t] +=
-          weight_error * (std::fabs(v[t] - centre[t]) + 0x1p-50 * (v_size + std::fabs(centre[t])));
+      centred[t] += weight_error * (std::fabs(v[t] - centre[t]) + 0x1p-50 * v_size +
+                                    0x1p-50 * std::fabs(centre[t]));
       size[t] += weight * v_size;
       largest[t] = largest[t] < v_size ? v_size : largest[t];
     }

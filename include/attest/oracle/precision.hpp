@@ -44,10 +44,6 @@ inline Precision usual_precision(const NumberFormat& format) {
 inline Precision claimed_precision(const Call& call, const Problem& problem) {
   Precision claimed = usual_precision(problem.format);
   if (problem.output) claimed.output = *problem.output->got.format();
-  // A softmax precision that the call asks for may be used instead of a finer one; a finer one may
-  // be ignored.
-  if (problem.softmax_format && problem.softmax_format->precision < claimed.softmax.precision)
-    claimed.softmax = *problem.softmax_format;
 
   for (const auto& [key, value] : call.precision) {
     NumberFormat* step = key == "accumulate" ? &claimed.accumulate

@@ -47,7 +47,7 @@ struct Problem {
 
   std::optional<Claim> output, scores, present_key, present_value;
   ScoreStage score_stage = ScoreStage::scaled;
-  const NumberFormat* softmax_format = nullptr;  // where the call names one
+  const NumberFormat* softmax_format = nullptr;  // where the call asks for one
   std::vector<std::string>
       not_judged;  // arrays the subject returned that no enclosure exists for yet
 

@@ -34,14 +34,16 @@ constexpr const char* to_string(Verdict verdict) {
 struct Element {
   std::array<std::size_t, 4> index{};  // batch, head, row, column
   double got = 0;
-  Enclosure exact;     // meaningful where `expected` accepts nothing special
-  Special expected;    // NaN, ∞ … where no number is expected
-  double allowed = 0;  // largest |got − exact| of the claimed arithmetic
+  Enclosure exact;       // meaningful where `expected` accepts nothing special
+  bool enclosed = true;  // whether `exact` and `allowed` could be had at all
+  Special expected;      // NaN, ∞ … where no number is expected
+  double allowed = 0;    // largest |got − exact| of the claimed arithmetic
   // Of an output: the least and the greatest of the values its query may see. A number certainly
   // beyond them, roundings included, is no blend of them: something else took part.
   double lowest = 0, highest = 0;
   bool beyond_hull = false;
   std::string reading;  // under which reading, where it is not the exact one
+  std::string open;     // why there is no certificate
   Verdict verdict = Verdict::pass;
 
   // How far off it is, in units of what is allowed.

@@ -8,6 +8,7 @@
 #pragma once
 #include <attest/oracle/problem.hpp>
 #include <attest/oracle/report.hpp>
+#include <attest/oracle/score_tolerance.hpp>
 #include <attest/oracle/special.hpp>
 #include <attest/oracle/tolerance.hpp>
 
@@ -27,15 +28,21 @@ enum class Decision { within, beyond, open };
 // Whether `got`, a number of `format`, is within `allowed` of the exact value.
 inline Decision decide(double got, const Enclosure& exact, double allowed,
                        const NumberFormat& format) {
-  if (std::isnan(got)) return Decision::beyond;
-  if (std::isinf(got)) {
-    // what rounds to ∞: the largest number and half a unit more
-    const double threshold =
-        format.largest + std::ldexp(1.0, format.max_exponent - format.precision);
-    const double towards = got > 0 ? exact.high : -exact.high;
+  if (!(allowed < std::numeric_limits<double>::infinity())) return Decision::open;
+  // What rounds to ∞: the largest number and half a unit more. An 8-bit format may saturate
+  // instead; one without infinity has NaN in its place (OCP 8-bit floating point 1.0, section 5.2).
+  const double threshold = format.largest + std::ldexp(1.0, format.max_exponent - format.precision);
+  const bool eight_bits = format.precision <= 4;
+  if (std::isinf(got) || (std::isnan(got) && !format.has_infinity) ||
+      (eight_bits && std::fabs(got) == format.largest)) {
+    const double towards = std::isnan(got) ? std::fabs(exact.high)
+                           : got > 0       ? exact.high
+                                           : -exact.high;
     if (towards - exact.radius + allowed >= threshold) return Decision::within;
-    return towards + exact.radius + allowed < threshold ? Decision::beyond : Decision::open;
+    if (!std::isfinite(got))
+      return towards + exact.radius + allowed < threshold ? Decision::beyond : Decision::open;
   }
+  if (std::isnan(got)) return Decision::beyond;
   if (exact.farthest(got) <= allowed) return Decision::within;
   return exact.nearest(got) > allowed ? Decision::beyond : Decision::open;
 }
@@ -52,34 +59,53 @@ constexpr Verdict verdict_of(Decision decision) {
                                         : Verdict::no_certificate;
 }
 
-// Judges one query row: its outputs and, if the subject returned them, its scores.
+// Judges query rows over the keys and values of one head, one row at a time.
 class RowJudge {
  public:
-  RowJudge(const Problem& problem, const Precision& claim) : problem_(problem), claim_(claim) {}
+  // `head`: its query and bias are not looked at.
+  RowJudge(const Problem& problem, const Precision& claim, const RowData& head)
+      : problem_(problem),
+        claim_(claim),
+        head_arithmetic_(problem.rule, claim, head),
+        head_is_finite_(all_finite(head.keys, head.key_count * head.width) &&
+                        all_finite(head.values, head.key_count * head.value_width)) {}
 
   // Results of the last row judged, in order of column and key.
   std::vector<Element> outputs, scores;
   bool wide = false;
 
-  // `head_is_finite`: no key or value of the row's head is a NaN or an infinity.
   // `got_outputs`, `got_scores`: d_v and T numbers, or null where the subject returned none.
-  void judge(const RowData& row, bool head_is_finite, const double* got_outputs,
-             const double* got_scores) {
+  void judge(const RowData& row, const double* got_outputs, const double* got_scores) {
     const Rule& rule = problem_.rule;
     const bool negative_root =
         rule.scale_by_square_roots && !rule.scale.by_width && rule.scale.given < 0;
-    std::optional<SpecialRow> special;
-    if (negative_root || !head_is_finite || is_special(row))
-      special = separate(rule, row, negative_root);
-    const RowData& finite = special ? special->finite : row;
     wide = false;
-    if (!judge_in<double>(finite, special, got_outputs, got_scores)) {
-      wide = true;
-      judge_in<Wide>(finite, special, got_outputs, got_scores);
+    if (negative_root || !head_is_finite_ || is_special(row)) {
+      const SpecialRow special = separate(rule, row, negative_root);
+      const ScoreArithmetic arithmetic(rule, claim_, special.finite);
+      judge_in_tiers({special.finite, &special, arithmetic, got_outputs, got_scores});
+    } else {
+      judge_in_tiers({row, nullptr, head_arithmetic_, got_outputs, got_scores});
     }
   }
 
  private:
+  // A row to be judged: its finite part, what is special about it, and what was got.
+  struct Task {
+    const RowData& row;
+    const SpecialRow* special;
+    const ScoreArithmetic& arithmetic;
+    const double* got_outputs;
+    const double* got_scores;
+  };
+  // What one tier of arithmetic finds out about it.
+  template <class Real>
+  struct Findings {
+    RowEnclosure<Real> exact;
+    ScoreTolerance score_tolerance;
+    RowTolerance tolerance;
+  };
+
   // Whether the row itself needs more than the ordinary path: something in it is not finite, or no
   // key is visible.
   static bool is_special(const RowData& row) {
@@ -91,160 +117,216 @@ class RowJudge {
     return !any_visible || !finite || !all_finite(row.query, row.width);
   }
 
-  // Returns whether every element was decided.
+  void judge_in_tiers(const Task& task) {
+    if (judge_in<double>(task)) return;
+    wide = true;
+    judge_in<Wide>(task);
+  }
+
+  // Returns whether a wider arithmetic could decide no more.
   template <class Real>
-  bool judge_in(const RowData& row, const std::optional<SpecialRow>& special,
-                const double* got_outputs, const double* got_scores) {
-    RowEnclosure<Real> exact;
-    RowTolerance tolerance;
-    enclose_scores(problem_.rule, row, got_scores != nullptr, exact);
-    tolerate_scores(problem_.rule, claim_, row, exact, tolerance);
-    enclose_outputs(row, exact);
-    if (exact.bounded) tolerate_outputs(claim_, row, exact, tolerance);
+  bool judge_in(const Task& task) {
+    Findings<Real> found;
+    enclose_scores(problem_.rule, task.row, task.got_scores != nullptr, found.exact);
+    task.arithmetic.tolerate(task.row, found.exact, found.score_tolerance);
+    enclose_outputs(task.row, found.exact);
+    if (found.exact.bounded)
+      tolerate_outputs(claim_, task.row, found.exact, found.score_tolerance.biased,
+                       found.tolerance);
     bool decided = true;
-    if (got_scores) decided = judge_scores(row, special, exact, tolerance, got_scores);
-    if (got_outputs)
-      decided = judge_outputs(row, special, exact, tolerance, got_outputs) && decided;
+    if (task.got_scores) decided = judge_scores(task, found);
+    if (task.got_outputs) decided = judge_outputs(task, found) && decided;
     return decided;
   }
 
+  // A score output: where no number is expected, and otherwise what is exact and what may be lost.
+  struct Expected {
+    Special special;
+    Enclosure exact;
+    double error = 0;
+    const char* open = nullptr;  // why nothing can be proved, if so
+  };
   template <class Real>
-  bool judge_scores(const RowData& row, const std::optional<SpecialRow>& special,
-                    const RowEnclosure<Real>& exact, const RowTolerance& tolerance,
-                    const double* got) {
+  Expected expected_score(const Task& task, const Findings<Real>& found, std::size_t j) const {
+    const ScoreEnclosure<Real>& score = found.exact.scores[j];
+    const ScoreTolerance& tolerance = found.score_tolerance;
+    const bool masked = !task.special && !task.row.visible(j);
+    Expected expected;
+    switch (problem_.score_stage) {
+      case ScoreStage::scaled:
+        if (task.special) expected.special = task.special->scaled[j];
+        expected.exact = enclosure(score.scaled, score.scaled_radius);
+        expected.error = tolerance.scaled[j];
+        break;
+      case ScoreStage::capped:
+        if (task.special) expected.special = task.special->capped[j];
+        expected.exact = enclosure(score.capped, score.capped_radius);
+        expected.error = tolerance.capped[j];
+        break;
+      case ScoreStage::biased:
+        if (task.special) expected.special = task.special->biased[j];
+        if (masked) expected.special.minus_infinity = true;
+        expected.exact = enclosure(score.biased, score.biased_radius);
+        expected.error = tolerance.biased[j];
+        break;
+      case ScoreStage::weights:
+        if (task.special) expected.special = task.special->weights[j];
+        if (masked) expected.special.zero = true;
+        if (expected.special.any()) break;
+        if (!found.exact.bounded) {
+          expected.open = not_enclosed;
+          break;
+        }
+        const double p = found.exact.weights[j];
+        expected.exact = enclosure(p, found.exact.weight_radius[j]);
+        expected.error = found.tolerance.weights[j];
+        // a tolerance that lets in every weight from 0 to 1 proves nothing
+        if (tolerance.may_overflow)
+          expected.open = out_of_range;
+        else if (expected.error >= p && expected.error >= 1 - p)
+          expected.open = scores_decide_nothing;
+        break;
+    }
+    if (tolerance.overflows[j] && !std::isfinite(task.got_scores[j])) expected.open = out_of_range;
+    return expected;
+  }
+
+  template <class Real>
+  bool judge_scores(const Task& task, const Findings<Real>& found) {
     const NumberFormat& format = *problem_.scores->got.format();
-    scores.assign(row.key_count, {});
+    scores.assign(task.row.key_count, {});
     bool all_decided = true;
-    for (std::size_t j = 0; j < row.key_count; ++j) {
+    for (std::size_t j = 0; j < task.row.key_count; ++j) {
       Element& element = scores[j];
-      element.got = got[j];
-      const ScoreEnclosure<Real>& score = exact.scores[j];
-      double error = 0;
-      bool bounded = true;
-      switch (problem_.score_stage) {
-        case ScoreStage::scaled:
-          element.exact = enclosure(score.scaled, score.scaled_radius);
-          error = tolerance.scaled[j];
-          if (special) element.expected = special->scaled[j];
-          break;
-        case ScoreStage::capped:
-          element.exact = enclosure(score.capped, score.capped_radius);
-          error = tolerance.capped[j];
-          if (special) element.expected = special->capped[j];
-          break;
-        case ScoreStage::biased:
-          element.exact = enclosure(score.biased, score.biased_radius);
-          error = tolerance.biased[j];
-          if (special) element.expected = special->biased[j];
-          if (!special && !row.visible(j)) element.expected.minus_infinity = true;
-          break;
-        case ScoreStage::weights:
-          bounded = exact.bounded;
-          if (special) element.expected = special->weights[j];
-          if (!special && !row.visible(j)) element.expected.zero = true;
-          if (bounded && !element.expected.any()) {
-            element.exact = enclosure(exact.weights[j], exact.weight_radius[j]);
-            error = tolerance.weights[j];
-            // a tolerance that lets in every weight from 0 to 1 proves nothing
-            const double p = exact.weights[j];
-            bounded = !tolerance.may_overflow && !(error >= p && error >= 1 - p);
-          }
-          break;
-      }
-      if (element.expected.any()) {
-        element.verdict = element.expected.accepts(got[j]) ? Verdict::pass : Verdict::fail;
+      const double got = element.got = task.got_scores[j];
+      const Expected expected = expected_score(task, found, j);
+      element.expected = expected.special;
+      if (expected.special.any()) {
+        element.verdict = expected.special.accepts(got) ? Verdict::pass : Verdict::fail;
         continue;
       }
-      if (!bounded) {
-        element.verdict = Verdict::no_certificate;
-        all_decided = all_decided && exact.bounded;
-        continue;
-      }
-      element.allowed =
-          error + format.half_ulp(std::fabs(element.exact.high) + element.exact.radius + error);
-      const Decision decision = decide(got[j], element.exact, element.allowed, format);
+      element.exact = expected.exact;
+      element.allowed = expected.error + format.half_ulp(std::fabs(expected.exact.high) +
+                                                         expected.exact.radius + expected.error);
+      const Decision decision = expected.open == not_enclosed
+                                    ? Decision::open
+                                    : decide(got, expected.exact, element.allowed, format);
       element.verdict = verdict_of(decision);
-      all_decided = all_decided && decision != Decision::open;
+      if (decision == Decision::open) {
+        element.open = not_enclosed;
+        element.enclosed = expected.open != not_enclosed;
+        all_decided = false;
+      }
+      // ∞ or NaN for a score beyond its format's range is right where it rounds to that
+      if (expected.open && expected.open != not_enclosed &&
+          (decision == Decision::within
+               ? expected.open != out_of_range || problem_.score_stage == ScoreStage::weights
+               : expected.open == out_of_range)) {
+        element.verdict = Verdict::no_certificate;
+        element.open = expected.open;
+      }
     }
     return all_decided;
   }
 
   template <class Real>
-  bool judge_outputs(const RowData& row, const std::optional<SpecialRow>& special,
-                     const RowEnclosure<Real>& exact, const RowTolerance& tolerance,
-                     const double* got) {
+  bool judge_outputs(const Task& task, const Findings<Real>& found) {
     const NumberFormat& format = *problem_.output->got.format();
-    outputs.assign(row.value_width, {});
-    bool all_decided = true;
-    bool scores_decide_nothing = false;
+    const RowTolerance& tolerance = found.tolerance;
+    const bool may_overflow = found.score_tolerance.may_overflow;
     // infinite values all have weights that no arithmetic of the claim takes for 0
     const bool infinities_count =
-        special && exact.bounded && !special->infinite_values.empty() &&
-        std::all_of(special->infinite_values.begin(), special->infinite_values.end(),
-                    [&](std::size_t j) { return exact.weights[j] - tolerance.weights[j] > 0; });
-    for (std::size_t t = 0; t < row.value_width; ++t) {
+        task.special && found.exact.bounded && !task.special->infinite_values.empty() &&
+        std::all_of(
+            task.special->infinite_values.begin(), task.special->infinite_values.end(),
+            [&](std::size_t j) { return found.exact.weights[j] - tolerance.weights[j] > 0; });
+    outputs.assign(task.row.value_width, {});
+    bool all_decided = true, held_may_decide = false;
+    for (std::size_t t = 0; t < task.row.value_width; ++t) {
       Element& element = outputs[t];
-      element.got = got[t];
-      if (special && special->outputs[t].any()) {
-        element.expected = special->outputs[t];
+      const double got = element.got = task.got_outputs[t];
+      if (task.special && task.special->outputs[t].any()) {
+        element.expected = task.special->outputs[t];
         if (infinities_count && (element.expected.plus_infinity || element.expected.minus_infinity))
           element.expected.nan = false;
-        element.verdict = element.expected.accepts(got[t]) ? Verdict::pass : Verdict::fail;
+        element.verdict = element.expected.accepts(got) ? Verdict::pass : Verdict::fail;
         continue;
       }
-      if (!exact.bounded) {
-        element.verdict = Verdict::no_certificate;
+      element.verdict = Verdict::no_certificate;
+      if (!found.exact.bounded) {
+        element.open = not_enclosed;
+        element.enclosed = false;
         all_decided = false;
         continue;
       }
-      element.exact = exact.outputs[t];
-      element.allowed = allowed(tolerance.outputs[t], element.exact, format);
+      element.exact = found.exact.outputs[t];
       element.lowest = tolerance.lowest[t];
       element.highest = tolerance.highest[t];
-      const double slack = allowed(tolerance.beyond_hull[t], element.exact, format);
+      element.allowed = allowed(tolerance.outputs[t], element.exact, format);
+      const Decision direct = decide(got, element.exact, element.allowed, format);
+      const Decision folded = decide(
+          got, element.exact, allowed(tolerance.folded_outputs[t], element.exact, format), format);
       const auto outside = [&](double lowest, double highest) {
-        return got[t] < lowest - slack || got[t] > highest + slack;
+        return beyond(got, lowest, highest, tolerance.beyond_hull[t], format);
       };
-      Decision decision = decide(got[t], element.exact, element.allowed, format);
-      if (tolerance.vacuous[t]) {
-        // Any blend of the visible values may be right; where a score overflows so may 0, for a
-        // guarded row, and a NaN.
-        const bool not_a_number = tolerance.may_overflow && !std::isfinite(got[t]);
-        const bool no_blend =
-            tolerance.may_overflow
-                ? outside(std::min(0.0, element.lowest), std::max(0.0, element.highest))
-                : outside(element.lowest, element.highest) || std::isnan(got[t]);
-        decision = no_blend && !not_a_number ? Decision::beyond : Decision::open;
-        scores_decide_nothing = true;
-      } else if (decision == Decision::open) {
+      const bool decidable = !tolerance.vacuous[t] && !may_overflow;
+      if (decidable && direct == Decision::within) {
+        element.verdict = Verdict::pass;
+      } else if (may_overflow
+                     // then 0 may be right as well, for a guarded row, and ∞ or NaN
+                     ? std::isfinite(got) &&
+                           outside(std::min(0.0, element.lowest), std::max(0.0, element.highest))
+                     : folded == Decision::beyond || outside(element.lowest, element.highest)) {
+        element.verdict = Verdict::fail;
+        element.beyond_hull = std::isfinite(got) && outside(element.lowest, element.highest);
+      } else if (may_overflow) {
+        element.open = out_of_range;
+      } else if (!std::isfinite(element.allowed)) {
+        element.open = bound_is_void;
+      } else if (tolerance.vacuous[t]) {
+        element.open = scores_decide_nothing;
+      } else if (direct == Decision::beyond && folded == Decision::within) {
+        element.open = depends_on_exponent;
+      } else {
+        element.open = not_enclosed;
         all_decided = false;
       }
-      element.beyond_hull = decision == Decision::beyond && std::isfinite(got[t]) &&
-                            outside(element.lowest, element.highest);
-      element.verdict = verdict_of(decision);
+      held_may_decide = held_may_decide || !decidable;
     }
-    if (scores_decide_nothing) all_decided = judge_held(row, exact, tolerance, got) && all_decided;
+    if (held_may_decide) all_decided = judge_held(task, found) && all_decided;
     return all_decided;
   }
 
-  // Second reading of the elements the scores of which are rounded away at the claimed precision:
-  // the definition evaluated in numbers of the claimed format. What is right by it passes.
+  // Whether `got` is certainly no blend of values from lowest to highest, whatever their weights;
+  // `sums`: what the roundings of sums may carry a blend beyond them.
+  bool beyond(double got, double lowest, double highest, double sums,
+              const NumberFormat& format) const {
+    const auto slack = [&](double end) {
+      return sums + output_rounding(claim_, format, std::fabs(end) + sums);
+    };
+    return got < lowest - slack(lowest) || got > highest + slack(highest);
+  }
+
+  // Second reading of the outputs that rounded or overflowing scores leave open: the definition
+  // evaluated in numbers of the claimed format. What is right by it passes.
   template <class Real>
-  bool judge_held(const RowData& row, const RowEnclosure<Real>& exact,
-                  const RowTolerance& tolerance, const double* got) {
+  bool judge_held(const Task& task, const Findings<Real>& found) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     const NumberFormat& format = *problem_.output->got.format();
+    const RowData& row = task.row;
     std::vector<double> held, error;
-    hold_scores(problem_.rule, claim_, row, exact, tolerance, held, error);
+    task.arithmetic.hold(row, found.exact, found.score_tolerance, held, error);
 
     Special whole;
-    bool all_hidden = true;
+    bool all_hidden = true, foreseen = true;
     for (std::size_t j = 0; j < row.key_count; ++j) {
       if (!row.visible(j)) continue;
       if (!(held[j] < infinity) && error[j] == 0) whole.nan = true;  // ∞ − ∞
       if (!(held[j] == -infinity && error[j] == 0)) all_hidden = false;
+      if (!(error[j] < infinity)) foreseen = false;
     }
     if (all_hidden) whole.nan = whole.zero = true;  // as in special.hpp
+    if (!foreseen && !whole.any()) return true;
 
     RowEnclosure<Real> reading;
     RowTolerance allowance;
@@ -253,37 +335,36 @@ class RowJudge {
     finite.bias = bias.data();
     if (!whole.any()) {
       reading.scores.resize(row.key_count);
-      allowance.biased = error;
       for (std::size_t j = 0; j < row.key_count; ++j) {
         if (!row.visible(j) || held[j] == -infinity) continue;
         bias[j] = 0;
         reading.scores[j].biased = Real(held[j]);
-        if (!(error[j] < infinity)) allowance.may_overflow = true;
       }
       enclose_outputs(finite, reading);
-      if (reading.bounded) tolerate_outputs(claim_, finite, reading, allowance);
+      if (!reading.bounded) return false;
+      tolerate_outputs(claim_, finite, reading, error, allowance);
     }
 
     bool all_decided = true;
     for (std::size_t t = 0; t < row.value_width; ++t) {
       Element& element = outputs[t];
-      if (!tolerance.vacuous[t] || element.expected.any()) continue;
+      if (element.expected.any() || element.verdict == Verdict::pass) continue;
+      if (!found.score_tolerance.may_overflow && !found.tolerance.vacuous[t]) continue;
       Element second = element;
       second.reading = "scores rounded to " + std::string(claim_.scores.name);
+      second.beyond_hull = false;
+      second.open.clear();
+      second.verdict = Verdict::pass;
       if (whole.any()) {
         second.expected = whole;
-        second.verdict = whole.accepts(got[t]) ? Verdict::pass : Verdict::fail;
-      } else if (!reading.bounded) {
-        all_decided = false;
+        if (whole.accepts(element.got)) element = second;
         continue;
-      } else {
-        second.exact = reading.outputs[t];
-        second.allowed = allowed(allowance.outputs[t], second.exact, format);
-        const Decision decision = decide(got[t], second.exact, second.allowed, format);
-        if (decision == Decision::open) all_decided = false;
-        second.verdict = allowance.vacuous[t] ? Verdict::no_certificate : verdict_of(decision);
       }
-      if (second.verdict == Verdict::pass) element = second;
+      second.exact = reading.outputs[t];
+      second.allowed = allowed(allowance.outputs[t], second.exact, format);
+      const Decision decision = decide(element.got, second.exact, second.allowed, format);
+      if (decision == Decision::open && std::isfinite(second.allowed)) all_decided = false;
+      if (decision == Decision::within && !allowance.vacuous[t]) element = second;
     }
     return all_decided;
   }
@@ -293,8 +374,19 @@ class RowJudge {
            output_rounding(claim_, format, std::fabs(exact.high) + exact.radius + internal);
   }
 
+  // Why there is no certificate.
+  static constexpr const char* not_enclosed = "the exact value is not enclosed narrowly enough";
+  static constexpr const char* scores_decide_nothing =
+      "at this precision the scores decide nothing";
+  static constexpr const char* out_of_range = "a score may leave the range of its format";
+  static constexpr const char* bound_is_void = "this arithmetic has no bound over so many keys";
+  static constexpr const char* depends_on_exponent =
+      "right only if scale or sum are folded into the exponent, which rounds larger numbers";
+
   const Problem& problem_;
   const Precision& claim_;
+  ScoreArithmetic head_arithmetic_;
+  bool head_is_finite_;
 };
 
 }  // namespace detail

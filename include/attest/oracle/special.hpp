@@ -88,7 +88,6 @@ inline SpecialRow separate(const Rule& rule, const RowData& row, bool negative_r
                             : product * (rule.scale.by_width ? 1.0 : rule.scale.given);
       if (std::isfinite(score))
         score = std::numeric_limits<double>::quiet_NaN();  // 0·∞ beside a finite sum
-      if (score == 0) row_is_open = true;
     }
     result.scaled[j] = Special::of(score);
     if (rule.softcap != 0 && std::isinf(score))
@@ -111,7 +110,8 @@ inline SpecialRow separate(const Rule& rule, const RowData& row, bool negative_r
   if (empty) {
     whole.nan = rule.empty_row == EmptyRow::nan;
     whole.zero = rule.empty_row == EmptyRow::zero;
-    whole.anything = rule.empty_row == EmptyRow::unspecified;
+    whole.anything = rule.empty_row == EmptyRow::unspecified ||
+                     (rule.empty_row == EmptyRow::mean && keys == 0);  // the mean of nothing
   } else if (row_is_open) {
     whole.anything = true;
   } else if (row_is_nan) {

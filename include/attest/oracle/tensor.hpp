@@ -115,6 +115,8 @@ struct Tensor {
       case ElementType::float8_e4m3fn:
       case ElementType::float8_e5m2:
         return decode(load<std::uint8_t>(position), *format(), 8);
+      case ElementType::uint64:
+        return static_cast<double>(load<std::uint64_t>(position));
       default:
         return static_cast<double>(integer_at(position));
     }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -45,7 +46,9 @@ inline OutputReport judge_copy(const Claim& claim, const Tensor* past, const Ten
 
 // Judges output and scores row by row, and adds what was found to the report.
 inline void judge_rows(const Problem& problem, const Precision& claim, Report& report) {
-  const std::size_t width = problem.width(), value_width = problem.value_width();
+  const std::size_t width = problem.width();
+  // without an output there is nothing the values matter for
+  const std::size_t value_width = problem.output ? problem.value_width() : 0;
   const std::size_t keys = problem.keys();
   OutputReport output, scores;
   const auto describe = [](OutputReport& judged, const Claim& claimed) {
@@ -55,7 +58,6 @@ inline void judge_rows(const Problem& problem, const Precision& claim, Report& r
   if (problem.output) describe(output, *problem.output);
   if (problem.scores) describe(scores, *problem.scores);
 
-  RowJudge row_judge(problem, claim);
   std::vector<double> query(width), key(keys * width), value(keys * value_width), bias(keys);
   std::vector<double> got_output(value_width), got_scores(keys);
   const RowData row{query.data(), key.data(), value.data(), bias.data(), width, value_width, keys};
@@ -64,10 +66,9 @@ inline void judge_rows(const Problem& problem, const Precision& claim, Report& r
     for (std::size_t g = 0; g < problem.key_value_heads(); ++g) {
       for (std::size_t j = 0; j < keys; ++j) {
         problem.read_key(b, g, j, key.data() + j * width);
-        problem.read_value(b, g, j, value.data() + j * value_width);
+        if (problem.output) problem.read_value(b, g, j, value.data() + j * value_width);
       }
-      const bool head_is_finite =
-          all_finite(key.data(), key.size()) && all_finite(value.data(), value.size());
+      RowJudge row_judge(problem, claim, row);
       for (std::size_t h = 0; h < problem.query_heads(); ++h) {
         if (problem.key_value_head_of(h) != g) continue;
         for (std::size_t i = 0; i < problem.queries(); ++i) {
@@ -75,7 +76,7 @@ inline void judge_rows(const Problem& problem, const Precision& claim, Report& r
           for (std::size_t j = 0; j < keys; ++j) bias[j] = problem.bias(b, h, i, j);
           if (problem.output) problem.output->got.read_row(b, h, i, got_output.data());
           if (problem.scores) problem.scores->got.read_row(b, h, i, got_scores.data());
-          row_judge.judge(row, head_is_finite, problem.output ? got_output.data() : nullptr,
+          row_judge.judge(row, problem.output ? got_output.data() : nullptr,
                           problem.scores ? got_scores.data() : nullptr);
           ++report.rows;
           report.wide_rows += row_judge.wide;
@@ -111,17 +112,30 @@ inline Report judge_by_rule(const Problem& problem, const Precision& claim) {
   return report;
 }
 
-// Judges by each rule the dialect's text allows; the outputs must all be right by the same one. The
-// mildest verdict counts, the first rule before the others.
+// Judges by each reading the dialect's text allows: each of its rules, and the softmax in the
+// format the call asks for where that is coarser than the claim's, since a finer one may always be
+// used. The outputs must all be right by the same reading; the mildest verdict counts, earlier
+// readings first.
 inline Report judge(const Problem& problem, const Precision& claim) {
   Report best = judge_by_rule(problem, claim);
+  const auto judge_also = [&](const std::string& reading, const Problem& as, const Precision& by) {
+    if (best.verdict == Verdict::pass) return;
+    Report report = judge_by_rule(as, by);
+    report.reading = reading;
+    if (report.verdict < best.verdict) best = std::move(report);
+  };
+  Precision asked = claim;
+  const bool coarser_softmax =
+      problem.softmax_format && problem.softmax_format->precision < claim.softmax.precision;
+  if (coarser_softmax) {
+    asked.softmax = *problem.softmax_format;
+    judge_also("softmax in " + std::string(asked.softmax.name), problem, asked);
+  }
   for (const AlternativeRule& alternative : problem.alternatives) {
-    if (best.verdict == Verdict::pass) break;
     Problem other = problem;
     other.rule = alternative.rule;
-    Report report = judge_by_rule(other, claim);
-    report.reading = alternative.reading;
-    if (report.verdict < best.verdict) best = std::move(report);
+    judge_also(alternative.reading, other, claim);
+    if (coarser_softmax) judge_also(alternative.reading, other, asked);
   }
   return best;
 }

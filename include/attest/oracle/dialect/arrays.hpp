@@ -71,6 +71,9 @@ inline Tensor with_leading_axes(Tensor view) {
 inline Tensor by_heads(const std::string& name, const Tensor& found, const Call& call) {
   if (found.rank() < 2 || found.rank() > 4)
     throw Arrays::wrong_shape(name, found, "2, 3 or 4 axes");
+  if (found.rank() != 4 && call.layout == "bshd")
+    throw BadCall("layout \"bshd\": array \"" + name + "\" has " + std::to_string(found.rank()) +
+                  " axes, expected 4");
   Tensor view = with_leading_axes(found);
   if (found.rank() == 4 && call.layout == "bshd") {
     std::swap(view.shape[1], view.shape[2]);
@@ -176,7 +179,12 @@ inline Problem read_heads(const Call& call, Arrays& arrays) {
   p.format = *p.query.format();
   p.offsets.assign(p.batches(), 0);
   p.lengths.assign(p.batches(), p.keys());
-  if (const Tensor* mask = arrays.find("attn_mask")) p.mask = broadcast_mask(*mask, p, false);
+  if (const Tensor* mask = arrays.find("attn_mask")) {
+    if (mask->type != ElementType::boolean && !mask->format())
+      throw BadCall("array \"attn_mask\": found " + std::string(facts(mask->type).name) +
+                    ", expected bool (true = attend) or a floating-point format (added)");
+    p.mask = broadcast_mask(*mask, p, false);
+  }
   if (const Tensor* out = arrays.find("out")) {
     p.output = claim("out", by_heads("out", Arrays::floating("out", *out), call));
     Arrays::shaped("out", p.output->got,

@@ -99,6 +99,8 @@ Problem read_onnx(const Call& call) {
   // scale and softcap are float32 attributes of the model; a softcap of 0 or below is no cap.
   p.rule.scale = options.scale();
   if (!p.rule.scale.by_width) p.rule.scale.given = formats::float32.round(p.rule.scale.given);
+  if (!std::isfinite(p.rule.scale.given))
+    throw options.wrong("scale", "a finite number of float32");
   p.rule.scale_by_square_roots = true;
   p.rule.softcap = std::max(0.0, formats::float32.round(options.number("softcap", 0)));
   if (!std::isfinite(p.rule.softcap)) throw options.wrong("softcap", "a finite number of float32");
