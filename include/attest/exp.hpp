@@ -56,8 +56,8 @@ constexpr float exp(float x) noexcept {
   const uint32_t word = __builtin_bit_cast(uint32_t, x);
   const uint32_t magnitude = word & 0x7fffffff;
   const uint32_t ordinary = magnitude <= (word >> 31 ? lowest : highest) ? 0xffffffff : 0;
-  const double y = static_cast<double>(__builtin_bit_cast(float, word & ordinary));
-  const uint32_t result = __builtin_bit_cast(uint32_t, static_cast<float>(near_exp(y)));
+  const uint32_t result = __builtin_bit_cast(
+      uint32_t, static_cast<float>(near_exp(__builtin_bit_cast(float, word & ordinary))));
   const uint32_t special = magnitude > infinity ? word | 0x00400000 : word >> 31 ? 0 : infinity;
   return __builtin_bit_cast(float, (result & ordinary) | (special & ~ordinary));
 }
