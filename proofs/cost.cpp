@@ -20,9 +20,16 @@ struct Counted {
   constexpr Counted() = default;
   constexpr Counted(int v) : value(v) {}
   constexpr Counted(int v, Tally* t) : value(v), tally(t) {}
+  constexpr Counted(const Counted&) = default;
+  // What has a tally keeps it when it is set to a plain 0, as softmax does with hidden entries.
+  constexpr Counted& operator=(const Counted& x) {
+    value = x.value;
+    tally = either(*this, x);
+    return *this;
+  }
 
   friend constexpr Tally* either(const Counted& x, const Counted& y) {
-    return x.tally ? x.tally : y.tally;
+    return y.tally ? y.tally : x.tally;
   }
   friend constexpr Counted operator*(const Counted& x, const Counted& y) {
     ++either(x, y)->multiplications;
@@ -74,6 +81,12 @@ static_assert(performs_what_it_costs<2, 5, 3, 2>(causal_after(3)),
 static_assert(performs_what_it_costs<2, 3, 4, 5>(matrix({{true, false, true},
                                                          {false, false, false}})),
               "S13: a mask, one query without a key");
+static_assert(performs_what_it_costs<2, 75, 1, 1>(causal_after(40)),
+              "S13: rows of more than twice 32 keys");
+static_assert(attention_cost(Query<float, 2, 1>{}, Key<float, 4, 1>{}, Value<float, 4, 1>{},
+                             matrix({{true, false, false, true}, {false, true, false, false}}))
+                      .exponentials == 4 + 1,
+              "S13: a hidden key between visible ones costs an exponential");
 
 // S13: T²·d of everything. Twice the tokens, four times the work and the score matrix, twice the
 // scratch.

@@ -4,6 +4,7 @@
 // Softmax and attention in a hundred decimal digits, written from their definitions and not from
 // the headers, with the error the headers claim for what they compute.
 #pragma once
+#include <algorithm>
 #include <attest/matrix.hpp>
 #include <boost/multiprecision/cpp_bin_float.hpp>
 #include <limits>
@@ -48,10 +49,12 @@ inline ReferenceSoftmax reference_softmax(const std::vector<Real>& x,
   return result;
 }
 
-// (n + 2 + a_j + ln n)·u·g_j, and two smallest subnormals for underflow.
+// (min(n, h + 1) + 2 + a_j + ln n)·u·g_j, h = ⌈N/32⌉ + 4, and two smallest subnormals for
+// underflow.
 template <class T>
 Real softmax_bound(const ReferenceSoftmax& g, size_t j) {
-  return higher_orders * (Real(g.seen) + 2 + g.below[j] + log(Real(g.seen))) * unit_roundoff<T> *
+  const size_t additions = std::min(g.seen, (g.weight.size() + 31) / 32 + 5);
+  return higher_orders * (Real(additions) + 2 + g.below[j] + log(Real(g.seen))) * unit_roundoff<T> *
              g.weight[j] +
          2 * smallest<T>;
 }

@@ -5,9 +5,13 @@
 // softmax.hpp says.
 #include "random_matrix.hpp"
 //
+#include <algorithm>
 #include <attest/algebra.hpp>
 #include <attest/softmax.hpp>
 #include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
 
 #include "reference_attention.hpp"
 
@@ -100,6 +104,9 @@ TEST_CASE("softmax in float", "[softmax]") {
   SECTION("13 scores") {
     laws<float, 13>();
   }
+  SECTION("100 scores") {
+    laws<float, 100>();
+  }
 }
 
 TEST_CASE("softmax in double", "[softmax]") {
@@ -112,6 +119,59 @@ TEST_CASE("softmax in double", "[softmax]") {
   SECTION("13 scores") {
     laws<double, 13>();
   }
+  SECTION("100 scores") {
+    laws<double, 100>();
+  }
+}
+
+// The order of the sum, written down once more: 32 sums side by side, then in halves.
+template <class T, size_t N>
+T written_sum(const T (&x)[N]) {
+  std::vector<T> lane(32);
+  for (size_t j = 0; j < N; ++j) lane[j % 32] += x[j];
+  while (lane.size() > 1) {
+    const size_t half = lane.size() / 2;
+    for (size_t l = 0; l < half; ++l) lane[l] += lane[half + l];
+    lane.resize(half);
+  }
+  return lane[0];
+}
+template <class T, size_t N>
+void adds_in_the_written_order() {
+  rc::prop("bits of " + std::to_string(N), [] {
+    const auto x = *numbers<T, 1, N>();
+    const auto mask = *masks<1, N>();
+    const auto weights = softmax(x, mask);
+    Matrix<T, 1, N> e;
+    T largest = -std::numeric_limits<T>::infinity();
+    for (size_t j = 0; j < N; ++j)
+      if (mask[0][j]) largest = std::max(largest, x[0][j]);
+    for (size_t j = 0; j < N; ++j)
+      if (mask[0][j]) e[0][j] = attest::exp(x[0][j] - largest);
+    const T total = written_sum(e[0]);
+    for (size_t j = 0; j < N; ++j) RC_ASSERT(weights[0][j] == (mask[0][j] ? e[0][j] / total : 0));
+  });
+}
+TEST_CASE("the sum of a row is that of its lanes", "[softmax]") {
+  adds_in_the_written_order<float, 7>();
+  adds_in_the_written_order<float, 32>();
+  adds_in_the_written_order<float, 45>();
+  adds_in_the_written_order<float, 64>();
+  adds_in_the_written_order<float, 203>();
+  adds_in_the_written_order<double, 203>();
+}
+
+// A row of a longer sequence, of which only the first keys are visible, has the bits of a row of
+// those keys: what was computed with all tokens can be computed again token by token.
+TEST_CASE("hidden entries at the end change no bit", "[softmax]") {
+  rc::prop("77 of 150", [] {
+    const auto x = *numbers<float, 1, 150>();
+    Matrix<float, 1, 77> head;
+    for (size_t j = 0; j < 77; ++j) head[0][j] = x[0][j];
+    const auto longer = softmax(x, causal_after(76));
+    const auto shorter = softmax(head);
+    for (size_t j = 0; j < 77; ++j) RC_ASSERT(longer[0][j] == shorter[0][j]);
+  });
 }
 
 TEST_CASE("S5: without the maximum subtracted large scores overflow, with it they do not",

@@ -19,32 +19,45 @@ struct Cost {
   size_t scratch_bytes = 0;       // what attention keeps instead: the scores of one query
 };
 
-// How many pairs of a query and a key are visible.
-template <size_t Queries, size_t Keys, class Visible>
-constexpr size_t visible_pairs(const Visible& visible) {
-  size_t pairs = 0;
-  for (size_t i = 0; i < Queries; ++i)
-    for (size_t j = 0; j < Keys; ++j) pairs += sees(visible, i, j);
-  return pairs;
+// How many keys a query sees, and how many stand between the first and the last of them, those two
+// included.
+struct Seen {
+  size_t keys = 0;
+  size_t span = 0;
+};
+template <size_t Keys, class Visible>
+constexpr Seen seen_by(const Visible& visible, size_t i) {
+  Seen seen;
+  size_t begin = 0;
+  for (size_t j = 0; j < Keys; ++j)
+    if (sees(visible, i, j)) {
+      if (seen.keys++ == 0) begin = j;
+      seen.span = j + 1 - begin;
+    }
+  return seen;
 }
-template <size_t Queries, size_t Keys>
-constexpr size_t visible_pairs(const Everything&) {
-  return Queries * Keys;
+template <size_t Keys>
+constexpr Seen seen_by(const Everything&, size_t) {
+  return {.keys = Keys, .span = Keys};
 }
 
-// The cost of attention(query, key, value, visible), exactly: a visible pair costs one dot product,
-// one scaling, one exponential, one division and one axpy.
+// The cost of attention(query, key, value, visible), exactly. A visible pair costs one dot product,
+// one scaling and one axpy; softmax one subtraction, one exponential and one division for each key
+// from the first visible to the last, and a sum over all keys. Where visible keys are neighbours,
+// as with causal, no hidden key costs an exponential.
 template <class Q, class K, class V, class Visible = Everything>
-  requires can_attend<Q, K, V, Visible>
+requires can_attend<Q, K, V, Visible>
 constexpr Cost attention_cost(const Q&, const K&, const V&, const Visible& visible = {}) {
   constexpr size_t d = Q::columns, dv = V::columns, bytes = sizeof(typename Q::value_type);
-  const size_t pairs = visible_pairs<Q::rows, K::rows>(visible);
-  return {.multiplications = pairs * (d + 1 + dv),
-          .additions = pairs * (d + 1 + 1 + dv),
-          .exponentials = pairs,
-          .divisions = pairs,
-          .score_matrix_bytes = Q::rows * K::rows * bytes,
-          .scratch_bytes = K::rows * bytes};
+  Cost cost{.score_matrix_bytes = Q::rows * K::rows * bytes, .scratch_bytes = K::rows * bytes};
+  for (size_t i = 0; i < Q::rows; ++i) {
+    const Seen seen = seen_by<K::rows>(visible, i);
+    cost.multiplications += seen.keys * (d + 1 + dv);
+    cost.additions += seen.keys * (d + dv) + seen.span + (seen.keys > 0 ? K::rows - 1 : 0);
+    cost.exponentials += seen.span;
+    cost.divisions += seen.span;
+  }
+  return cost;
 }
 
 }  // namespace attest

@@ -10,8 +10,56 @@
 
 namespace attest {
 
+// Rows are worked on in 32 lanes: lane l takes x_l, x_{l+32}, x_{l+64}, … one after the other; then
+// lane l takes lane l + 16, then l + 8, l + 4, l + 2, l + 1. Sums side by side are what the
+// vectors of a processor add at once. A compiler may not make them of one sum, since the bits would
+// not be those of constant evaluation; so this is the order everywhere, with vectors or without.
+// (Of 16 lanes GCC 12 makes single numbers before it looks for vectors.)
+inline constexpr size_t lanes = 32;
+
+// The lanes of a row of N, those that would stay empty left out.
+template <size_t N>
+inline constexpr size_t used_lanes = N < lanes ? N : lanes;
+
+template <size_t half, class T, size_t width, class Operation>
+constexpr T folded(T (&lane)[width], Operation operation) {
+  for (size_t l = 0; l < half && l + half < width; ++l)
+    lane[l] = operation(lane[l], lane[l + half]);
+  if constexpr (half == 1)
+    return lane[0];
+  else
+    return folded<half / 2>(lane, operation);
+}
+
+// x_0 + x_1 + … in n − 1 additions, of which no entry meets more than ⌈n/32⌉ + 4. Adding +0 changes
+// no bit of a sum that is not negative, so zeros at the end may as well be missing.
+template <class T, size_t N>
+constexpr T sum_in_lanes(const T (&x)[N]) {
+  constexpr size_t width = used_lanes<N>, whole = N - N % width;
+  T lane[width];
+  for (size_t l = 0; l < width; ++l) lane[l] = x[l];
+  for (size_t j = width; j < whole; j += width)
+    for (size_t l = 0; l < width; ++l) lane[l] = lane[l] + x[j + l];
+  for (size_t l = 0; l < N - whole; ++l) lane[l] = lane[l] + x[whole + l];
+  return folded<lanes / 2>(lane, [](const T& a, const T& b) { return a + b; });
+}
+
+// The largest entry; any order finds it.
+template <class T, size_t N>
+constexpr T largest_in_lanes(const T (&x)[N]) {
+  constexpr size_t width = used_lanes<N>, whole = N - N % width;
+  T lane[width];
+  for (size_t l = 0; l < width; ++l) lane[l] = x[l];
+  for (size_t j = width; j < whole; j += width)
+    for (size_t l = 0; l < width; ++l) lane[l] = x[j + l] > lane[l] ? x[j + l] : lane[l];
+  for (size_t l = 0; l < N - whole; ++l) lane[l] = x[whole + l] > lane[l] ? x[whole + l] : lane[l];
+  return folded<lanes / 2>(lane, [](const T& a, const T& b) { return b > a ? b : a; });
+}
+
 // The weights of row i over the entries it may see, in place; an entry it may not see gets weight
-// zero, and a row that sees nothing is all zeros. Scores are finite: e^{x_j − max} with the row's
+// zero, and a row that sees nothing is all zeros. Between the first and the last visible entry the
+// hidden ones are computed with, as if they were the first, and then set to zero: loops without
+// branches are what a compiler makes vectors of. Scores are finite: e^{x_j − max} with the row's
 // maximum subtracted is then in (0, 1] or underflows to 0, the sum is in [1, n], and nothing
 // overflows whatever the size of the scores. Shifting all scores by one number changes nothing but
 // their rounding.
@@ -19,38 +67,38 @@ namespace attest {
 // Error. Let g_j be the exact softmax of the given scores, a_j = max − x_j ≥ 0, u the unit
 // roundoff, n the number of visible entries, and exp correctly rounded. The subtraction errs by
 // u·a_j in the exponent, that is by a factor e^{±u·a_j}; exp by 1 ± u; the sum of n positive terms
-// by (1 ± u)^{n−1}; the division by 1 ± u. The denominator inherits the weighted mean of its terms'
-// errors, u·(1 + Σ_k g_k a_k), and Σ_k g_k a_k = H(g) − ln Σ_k e^{−a_k} ≤ ln n, the entropy of n
-// outcomes. Together, up to terms in u²,
-//   |computed_j − g_j| ≤ (n + 2 + a_j + ln n)·u·g_j,
+// by (1 ± u)^{n−1}, or h in place of n − 1 if more than h = ⌈N/32⌉ + 4; the division by 1 ± u. The
+// denominator inherits the weighted mean of its terms' errors, u·(1 + Σ_k g_k a_k), and Σ_k g_k a_k
+// = H(g) − ln Σ_k e^{−a_k} ≤ ln n, the entropy of n outcomes. Together, up to terms in u²,
+//   |computed_j − g_j| ≤ (min(n, h + 1) + 2 + a_j + ln n)·u·g_j,
 // and 2 smallest subnormals more where e^{−a_j} or the quotient underflows. The terms as computed
 // are summed and divided, so that
-//   |Σ_j computed_j − 1| ≤ n·u.
+//   |Σ_j computed_j − 1| ≤ min(n, h + 1)·u.
 // Blanchard, D. J. Higham & N. J. Higham, "Accurately computing the log-sum-exp and softmax
 // functions", IMA J. Numer. Anal. 41(4), 2021, analyse the same computation and find that
 // subtracting the maximum costs no accuracy, while e^{x_j − ln Σ e^{x_k}} may lose some.
 template <class T, size_t N, class Visible>
 constexpr void softmax_row(T (&x)[N], const Visible& visible, size_t i) {
-  size_t first = 0;
-  while (first < N && !sees(visible, i, first)) x[first++] = T(0);
-  if (first == N) return;
-  T largest = x[first];
-  for (size_t j = first + 1; j < N; ++j)
-    if (sees(visible, i, j) && x[j] > largest) largest = x[j];
-  T total(0);
-  for (size_t j = first; j < N; ++j)
-    if (sees(visible, i, j))
-      total = total + (x[j] = exp(x[j] - largest));
-    else
-      x[j] = T(0);
-  for (size_t j = first; j < N; ++j)
-    if (sees(visible, i, j)) x[j] = x[j] / total;
+  size_t begin = 0, end = N;
+  while (begin < N && !sees(visible, i, begin)) ++begin;
+  if (begin == N) {
+    for (T& weight : x) weight = T(0);
+    return;
+  }
+  while (!sees(visible, i, end - 1)) --end;
+  const T first = x[begin];
+  for (size_t j = 0; j < N; ++j) x[j] = sees(visible, i, j) ? x[j] : first;
+  const T largest = largest_in_lanes(x);
+  for (size_t j = begin; j < end; ++j) x[j] = exp(x[j] - largest);
+  for (size_t j = 0; j < N; ++j) x[j] = sees(visible, i, j) ? x[j] : T(0);
+  const T total = sum_in_lanes(x);
+  for (size_t j = begin; j < end; ++j) x[j] = x[j] / total;
 }
 
 // Each row of the scores becomes a distribution over the columns; see softmax_row for masks and the
 // error.
 template <class T, size_t R, size_t C, class Visible = Everything>
-  requires fits<Visible, R, C>
+requires fits<Visible, R, C>
 constexpr Matrix<T, R, C> softmax(const Matrix<T, R, C>& scores, const Visible& visible = {}) {
   Matrix<T, R, C> weights = scores;
   for (size_t i = 0; i < R; ++i) softmax_row(weights.entries[i], visible, i);

@@ -132,6 +132,15 @@ struct LargeScores {  // most weights underflow, some to subnormal numbers
   }
 };
 template <class T>
+struct LongRows {  // more than two rounds of the 32 lanes a row is added in
+  static constexpr const char* name = "weights, 77 keys, d = 4";
+  template <class Input>
+  static constexpr auto result(const Input& input) {
+    return attention_weights(Query{input(numbers<T, 2, 4>(24))}, Key{input(numbers<T, 77, 4>(25))},
+                             causal_after(75));
+  }
+};
+template <class T>
 struct SubnormalValues {
   static constexpr const char* name = "attention, subnormal values, d = 8";
   template <class Input>
@@ -283,14 +292,14 @@ struct Computed {
 
 template <class T>
 using Everywhere = Computed<AllKeys<T>, CausalKeys<T>, CausalAfter<T>, MaskedKeys<T>,
-                            SelfAttention<T>, LargeScores<T>, SubnormalValues<T>, Exp<T>, Exp2<T>,
-                            Log<T>, Log2<T>, Sqrt<T>, Rsqrt<T>, Tanh<T>, Sin<T>, Cos<T>,
-                            ToFloat16<T>, ToBfloat16<T>, ToE4m3<T>, ToE5m2<T>, ToFixed<T>>;
+                            SelfAttention<T>, LargeScores<T>, LongRows<T>, SubnormalValues<T>,
+                            Exp<T>, Exp2<T>, Log<T>, Log2<T>, Sqrt<T>, Rsqrt<T>, Tanh<T>, Sin<T>,
+                            Cos<T>, ToFloat16<T>, ToBfloat16<T>, ToE4m3<T>, ToE5m2<T>, ToFixed<T>>;
 
 // The results themselves, whoever computes them. They change only when the order of an attention's
 // operations does, never by another compiler or processor.
-constexpr uint64_t float_results = 0xb6e4c5d7ca80c7c1;
-constexpr uint64_t double_results = 0x0b15c520f761844a;
+constexpr uint64_t float_results = 0x859e6b546f4846c9;
+constexpr uint64_t double_results = 0x135303c4b4794bc4;
 static_assert(Everywhere<float>::hash() == float_results);
 static_assert(Everywhere<double>::hash() == double_results);
 
