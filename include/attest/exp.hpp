@@ -38,9 +38,8 @@ constexpr double near_exp(double x) noexcept {
   const int k = static_cast<int>(x * log2_e + (256 + up)) - 256;
   const double r_high = x - k * ln2_high;
   const double r = r_high - k * ln2_low;
-  const double r2 = r * r;
   return __builtin_bit_cast(double, static_cast<uint64_t>(static_cast<uint32_t>(k + 1023)) << 52) *
-         (1 + (r_high + (0.5 * r2 + (cubic_term(r, r2) - k * ln2_low))));
+         (1 + (r_high + (0.5 * (r * r) + (cubic_term(r, r * r) - k * ln2_low))));
 }
 
 // e^x rounded to the nearest float, for every float x, subnormal results, zero and infinity
@@ -57,9 +56,12 @@ constexpr float exp(float x) noexcept {
   const uint32_t magnitude = word & 0x7fffffff;
   const uint32_t ordinary = magnitude <= (word >> 31 ? lowest : highest) ? 0xffffffff : 0;
   const uint32_t result = __builtin_bit_cast(
-      uint32_t, static_cast<float>(near_exp(__builtin_bit_cast(float, word & ordinary))));
-  const uint32_t special = magnitude > infinity ? word | 0x00400000 : word >> 31 ? 0 : infinity;
-  return __builtin_bit_cast(float, (result & ordinary) | (special & ~ordinary));
+      uint32_t,
+      static_cast<float>(near_exp(static_cast<double>(__builtin_bit_cast(float, word & ordinary)))));
+  return __builtin_bit_cast(
+      float, (result & ordinary) | (~ordinary & (magnitude > infinity ? word | 0x00400000
+                                                 : word >> 31         ? 0
+                                                                      : infinity)));
 }
 
 // 2^x for the value -150 <= x <= 128 of a float, within 1.22·2^-53 of itself however a compiler
