@@ -24,7 +24,13 @@ struct Matrix {
   constexpr T (&operator[](size_t i))[C] { return entries[i]; }
   constexpr const T (&operator[](size_t i) const)[C] { return entries[i]; }
 
-  friend constexpr bool operator==(const Matrix&, const Matrix&) = default;
+  // Written out: a default == compares but the first row where GCC 14 evaluates it as a constant.
+  friend constexpr bool operator==(const Matrix& a, const Matrix& b) {
+    for (size_t i = 0; i < R; ++i)
+      for (size_t j = 0; j < C; ++j)
+        if (!(a.entries[i][j] == b.entries[i][j])) return false;
+    return true;
+  }
 };
 
 // The matrix written in braces: matrix({{1., 2.}, {3., 4.}}) is a Matrix<double, 2, 2>.
