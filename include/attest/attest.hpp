@@ -11,7 +11,10 @@
 #include <attest/algebra.hpp>
 
 #include <attest/exp.hpp>
+#include <attest/log.hpp>
+#include <attest/sincos.hpp>
 #include <attest/sqrt.hpp>
+#include <attest/tanh.hpp>
 
 #include <attest/fixed.hpp>
 #include <attest/formats.hpp>
