@@ -1,4 +1,4 @@
-# cmake -D BUILD=… -D USER=… -D SCRATCH=… -D COMPILER=… -D VERSION=… -P install_and_use.cmake
+# cmake -D BUILD=… -D USER=… -D SCRATCH=… -D COMPILER=… -D VERSION=… -D GENERATOR=… -P install_and_use.cmake
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed OUTPUT_VARIABLE said ERROR_VARIABLE said)
   if(failed)
@@ -8,7 +8,7 @@ endfunction()
 
 file(REMOVE_RECURSE ${SCRATCH}/prefix ${SCRATCH}/user)
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${SCRATCH}/prefix)
-run(${CMAKE_COMMAND} -S ${USER} -B ${SCRATCH}/user -D CMAKE_PREFIX_PATH=${SCRATCH}/prefix -D
+run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${USER} -B ${SCRATCH}/user -D CMAKE_PREFIX_PATH=${SCRATCH}/prefix -D
     CMAKE_CXX_COMPILER=${COMPILER} -D ATTEST_VERSION=${VERSION})
 run(${CMAKE_COMMAND} --build ${SCRATCH}/user)
 run(${SCRATCH}/user/device)
