@@ -82,8 +82,12 @@ class RowJudge {
     wide = false;
     if (negative_root || !head_is_finite_ || is_special(row)) {
       const SpecialRow special = separate(rule, row, negative_root);
-      const ScoreArithmetic arithmetic(rule, claim_, special.finite);
-      judge_in_tiers({special.finite, &special, arithmetic, got_outputs, got_scores});
+      if (head_is_finite_) {  // its keys are the head's
+        judge_in_tiers({special.finite, &special, head_arithmetic_, got_outputs, got_scores});
+      } else {
+        const ScoreArithmetic arithmetic(rule, claim_, special.finite);
+        judge_in_tiers({special.finite, &special, arithmetic, got_outputs, got_scores});
+      }
     } else {
       judge_in_tiers({row, nullptr, head_arithmetic_, got_outputs, got_scores});
     }

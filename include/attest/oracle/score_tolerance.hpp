@@ -163,12 +163,6 @@ class ScoreArithmetic {
         low = scaled - before;
         high = scaled + before;
       }
-      double centre = static_cast<double>(score.biased);
-      const auto round_to = [&](const NumberFormat& format) {
-        low = format.round(low);
-        high = format.round(high);
-        centre = format.round(centre);
-      };
       low = claim_.scores.round(low);
       high = claim_.scores.round(high);
       if (rule_.softcap != 0) {
@@ -178,8 +172,12 @@ class ScoreArithmetic {
       }
       low = detail::rounded_sum(low, row.bias[j], claim_.scores);
       high = detail::rounded_sum(high, row.bias[j], claim_.scores);
-      round_to(claim_.scores);
-      if (cast_to_softmax()) round_to(claim_.softmax);
+      double centre = claim_.scores.round(static_cast<double>(score.biased));
+      if (cast_to_softmax()) {
+        low = claim_.softmax.round(low);
+        high = claim_.softmax.round(high);
+        centre = claim_.softmax.round(centre);
+      }
       held[j] = std::min(high, std::max(low, centre));
       error[j] = low == high ? 0 : std::max(high - held[j], held[j] - low);
     }
