@@ -56,6 +56,29 @@ constexpr T largest_in_lanes(const T (&x)[N]) {
   return folded<lanes / 2>(lane, [](const T& a, const T& b) { return b > a ? b : a; });
 }
 
+// A score without a key: it takes its share of the weight and hands over nothing, so that a query
+// may attend to nothing in particular (Xiao et al., "Efficient streaming language models with
+// attention sinks", ICLR 2024; the learned logit of gpt-oss). Finite.
+template <class T>
+struct Sink {
+  T score;
+};
+template <class T>
+Sink(T) -> Sink<T>;
+struct NoSink {};
+template <class S>
+concept has_score = requires(const S& sink) {
+  sink.score;
+};
+
+// What the weights of a row were divided by: total = Σ e^{x_j − largest}, over the visible entries
+// and the sink. Where there is nothing to divide, total is 0.
+template <class T>
+struct SoftmaxDenominator {
+  T largest{};
+  T total{};
+};
+
 // The weights of row i over the entries it may see, in place; an entry it may not see gets weight
 // zero, and a row that sees nothing is all zeros. Between the first and the last visible entry the
 // hidden ones are computed with, as if they were the first, and then set to zero: loops without
@@ -74,25 +97,31 @@ constexpr T largest_in_lanes(const T (&x)[N]) {
 // and 2 smallest subnormals more where e^{−a_j} or the quotient underflows. The terms as computed
 // are summed and divided, so that
 //   |Σ_j computed_j − 1| ≤ min(n, h + 1)·u.
+// A sink is one entry more, added last: n, h and the entropy count it.
 // Blanchard, D. J. Higham & N. J. Higham, "Accurately computing the log-sum-exp and softmax
 // functions", IMA J. Numer. Anal. 41(4), 2021, analyse the same computation and find that
 // subtracting the maximum costs no accuracy, while e^{x_j − ln Σ e^{x_k}} may lose some.
-template <class T, size_t N, class Visible>
-constexpr void softmax_row(T (&x)[N], const Visible& visible, size_t i) {
+template <class T, size_t N, class Visible, class Sink = NoSink>
+constexpr SoftmaxDenominator<T> softmax_row(T (&x)[N], const Visible& visible, size_t i,
+                                            const Sink& sink = {}) {
   size_t begin = 0, end = N;
   while (begin < N && !sees(visible, i, begin)) ++begin;
   if (begin == N) {
     for (T& weight : x) weight = T(0);
-    return;
+    if constexpr (has_score<Sink>) return {sink.score, T(1)};
+    return {};
   }
   while (!sees(visible, i, end - 1)) --end;
   const T first = x[begin];
   for (size_t j = 0; j < N; ++j) x[j] = sees(visible, i, j) ? x[j] : first;
-  const T largest = largest_in_lanes(x);
+  T largest = largest_in_lanes(x);
+  if constexpr (has_score<Sink>) largest = sink.score > largest ? sink.score : largest;
   for (size_t j = begin; j < end; ++j) x[j] = exp(x[j] - largest);
   for (size_t j = 0; j < N; ++j) x[j] = sees(visible, i, j) ? x[j] : T(0);
-  const T total = sum_in_lanes(x);
+  T total = sum_in_lanes(x);
+  if constexpr (has_score<Sink>) total = total + exp(sink.score - largest);
   for (size_t j = begin; j < end; ++j) x[j] = x[j] / total;
+  return {largest, total};
 }
 
 // Each row of the scores becomes a distribution over the columns; see softmax_row for masks and the
