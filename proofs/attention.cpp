@@ -17,7 +17,7 @@ using proofs::decimals;
 using Rational = small_rational;
 
 constexpr auto exactly = [](const auto& q, const auto& k, const auto& v, const auto& visible) {
-  return attention(q, k, v, visible, 1);
+  return attention<unscaled>(q, k, v, visible);
 };
 
 // Four tokens: what they look for, what they are found by, what they hand over.
@@ -27,7 +27,7 @@ constexpr Value V{matrix<Rational>({{5, 0}, {1, -4}, {0, 3}, {-2, 7}})};
 constexpr auto O = exactly(Q, K, V, everything);
 
 // One entry by hand: query 0 scores its keys 1, 2, 1, 3, the weights are 2, 4, 2, 8 of 16.
-static_assert(attention_scores(Q, K, 1) ==
+static_assert(attention_scores<unscaled>(Q, K) ==
               matrix<Rational>({{1, 2, 1, 3}, {-1, -1, 1, 2}, {3, 2, -2, 1}, {0, 0, 0, 0}}));
 static_assert(O[0][0] == Rational(2 * 5 + 4 * 1 + 2 * 0 + 8 * -2, 16),
               "(2*5 + 4*1 + 2*0 - 8*2) / 16");
@@ -35,9 +35,9 @@ static_assert(O[0][1] == Rational(2 * 0 + 4 * -4 + 2 * 3 + 8 * 7, 16),
               "(2*0 - 4*4 + 2*3 + 8*7) / 16");
 
 // One query at a time, without a matrix of weights, is the same as all weights times all values.
-static_assert(O == attention_weights(Q, K, everything, 1) * V.matrix,
+static_assert(O == attention_weights<unscaled>(Q, K) * V.matrix,
               "Attention(Q, K, V) = softmax(QK^T) V");
-static_assert(exactly(Q, K, V, causal) == attention_weights(Q, K, causal, 1) * V.matrix,
+static_assert(exactly(Q, K, V, causal) == attention_weights<unscaled>(Q, K, causal) * V.matrix,
               "the same with a mask");
 
 // S1: where all scores are equal every token gets the same blend, the plain average of the values.
@@ -95,8 +95,7 @@ static_assert(decimals<4>(context) == matrix({{4421, 5931, 5790},
                                               {4671, 5910, 5266},
                                               {4177, 6503, 5645}}),
               "S2: context");
-static_assert(decimals<4>(attention(Query{X}, Key{X}, Value{X}, everything, 1)) ==
-                  decimals<4>(context),
+static_assert(decimals<4>(attention<unscaled>(Query{X}, Key{X}, Value{X})) == decimals<4>(context),
               "S2: the same in one call");
 constexpr double distance_from_one(const double (&row)[6]) {
   const double error = ((((row[0] + row[1]) + row[2]) + row[3]) + row[4]) + row[5] - 1;
@@ -127,20 +126,22 @@ static_assert(inverse_root<double, 16> == 0.25 && inverse_root<float, 64> == 0.1
               "S4: 1/sqrt(d_k)");
 constexpr auto wide = matrix({{1., 2., 0., 1.}, {0., 1., 1., 3.}, {2., 0., 1., 1.}});
 static_assert(attention(Query{wide}, Key{wide}, Value{wide}) ==
-                  attention(Query{wide}, Key{wide}, Value{wide}, everything, 0.5),
+                  attention<Rule{.scale = Scale::of(0.5)}>(Query{wide}, Key{wide}, Value{wide}),
               "S4: softmax(QK^T / sqrt(4)) V");
 static_assert(attention_scores(Query{wide}, Key{wide}) == 0.5 * (wide * transpose(wide)),
               "S4: QK^T / sqrt(4)");
-static_assert(attention(Query{wide}, Key{wide}, Value{wide}) != attention(Query{wide}, Key{wide},
-                                                                          Value{wide}, everything,
-                                                                          inverse_root<double, 8>),
+static_assert(attention(Query{wide}, Key{wide}, Value{wide}) !=
+                  attention<Rule{.scale = Scale::of(inverse_root<double, 8>)}>(Query{wide},
+                                                                               Key{wide},
+                                                                               Value{wide}),
               "S4: the embedding's width is the wrong constant");
 
 // S6: one query, three keys of width three, scores 4, 16, 12.
 constexpr Query q{matrix({{4., 0., 0.}})};
 constexpr Key k{matrix({{1., 5., -2.}, {4., 0., 1.}, {3., 1., 0.}})};
-static_assert(attention_scores(q, k, 1) == matrix({{4., 16., 12.}}), "S6: scores [4, 16, 12]");
-static_assert(decimals<3>(attention_weights(q, k, everything, 1)) == matrix({{0, 982, 18}}),
+static_assert(attention_scores<unscaled>(q, k) == matrix({{4., 16., 12.}}),
+              "S6: scores [4, 16, 12]");
+static_assert(decimals<3>(attention_weights<unscaled>(q, k)) == matrix({{0, 982, 18}}),
               "S6: unscaled");
 static_assert(decimals<3>(attention_weights(q, k)) == matrix({{1, 909, 90}}),
               "S6: [0.001, 0.909, 0.090] scaled");
@@ -230,8 +231,7 @@ constexpr auto lower_triangle = matrix({{true, false, false, false},
                                         {true, true, false, false},
                                         {true, true, true, false},
                                         {true, true, true, true}});
-static_assert(exactly(Q, K, V, lower_triangle) == past,
-              "S10: causal is the lower triangle");
+static_assert(exactly(Q, K, V, lower_triangle) == past, "S10: causal is the lower triangle");
 
 // The last two queries, their first two keys already cached, get the last two rows.
 constexpr Query last_two{matrix<Rational>({{2, 1, 0}, {0, 0, 0}})};
@@ -316,9 +316,9 @@ constexpr bool every_token_reaches_every_other() {
 }
 static_assert(every_token_reaches_every_other(),
               "S22: a path of length one between any two tokens");
-static_assert(attention_scores(Q, K, 1) == Q.matrix * transpose(K.matrix),
+static_assert(attention_scores<unscaled>(Q, K) == Q.matrix * transpose(K.matrix),
               "S22: all rows from one matrix product");
-static_assert(attention_scores(Query{X}, Key{X}, 1) == X * transpose(X),
+static_assert(attention_scores<unscaled>(Query{X}, Key{X}) == X * transpose(X),
               "S22: with the same bits in double");
 
 }  // namespace

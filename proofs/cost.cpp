@@ -19,6 +19,7 @@ struct Counted {
 
   constexpr Counted() = default;
   constexpr Counted(int v) : value(v) {}
+  explicit constexpr Counted(double v) : value(static_cast<int>(v)) {}
   constexpr Counted(int v, Tally* t) : value(v), tally(t) {}
   constexpr Counted(const Counted&) = default;
   // What has a tally keeps it when it is set to a plain 0, as softmax does with hidden entries.
@@ -66,8 +67,7 @@ constexpr bool performs_what_it_costs(const Visible& visible) {
       for (Counted& x : row) x = Counted(next = (next * 5 + 3) % 7, &tally);
   };
   numbers(query.matrix), numbers(key.matrix), numbers(value.matrix);
-  const Counted one(1, &tally);
-  attention(query, key, value, visible, one);
+  attention<unscaled>(query, key, value, visible);
   const Cost cost = attention_cost(query, key, value, visible);
   return tally.multiplications == cost.multiplications && tally.additions == cost.additions &&
          tally.exponentials == cost.exponentials && tally.divisions == cost.divisions;

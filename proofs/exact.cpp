@@ -103,10 +103,10 @@ static_assert(!has_exact_value<over_zero> && !has_exact_value<weight_of_a_half>)
 constexpr Query q{matrix<rational>({{10, 0}})};
 constexpr Key k{matrix<rational>({{20, 1}, {5, 1}, {3, -9}})};
 constexpr Value v{matrix<rational>({{1}, {-2}, {5}})};
-constexpr auto o = attention(q, k, v, everything, 1);
+constexpr auto o = attention<unscaled>(q, k, v);
 constexpr rational near = weight(rational(-150)), far = weight(rational(-170));
 static_assert(o[0][0] == (1 - 2 * near + 5 * far) / (1 + near + far),
               "(1*1 - 2*2^-150 + 5*2^-170) / (1 + 2^-150 + 2^-170)");
-static_assert(o == attention_weights(q, k, everything, 1) * v.matrix);
+static_assert(o == attention_weights<unscaled>(q, k) * v.matrix);
 
 }  // namespace

@@ -56,10 +56,14 @@ void laws() {
     const auto k = *numbers<T, Tk, D>();
     const auto v = *numbers<T, Tk, Dv>();
     const auto mask = *masks<Tq, Tk>();
-    const auto scale = *rc::gen::element(T(1), T(0.3), T(-0.7), T(0));
-    within_bound(attention(Query{q}, Key{k}, Value{v}, mask, scale),
-                 reference_attention(
-                     q, k, v, [&](size_t i, size_t j) { return mask[i][j]; }, &scale));
+    const auto visible = [&](size_t i, size_t j) { return mask[i][j]; };
+    const auto with_scale = [&](const auto& output, double scale) {
+      const T given = T(scale);
+      within_bound(output, reference_attention(q, k, v, visible, &given));
+    };
+    with_scale(attention<unscaled>(Query{q}, Key{k}, Value{v}, mask), 1);
+    with_scale(attention<Rule{.scale = Scale::of(-0.7)}>(Query{q}, Key{k}, Value{v}, mask), -0.7);
+    with_scale(attention<Rule{.scale = Scale::of(0)}>(Query{q}, Key{k}, Value{v}, mask), 0);
   });
   rc::prop("S21: outputs lie in the hull of the visible values", [] {
     const auto v = *numbers<T, Tk, Dv>();

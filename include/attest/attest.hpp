@@ -19,8 +19,13 @@
 #include <attest/fixed.hpp>
 #include <attest/formats.hpp>
 
+#include <attest/bias.hpp>
 #include <attest/mask.hpp>
+#include <attest/rule.hpp>
 #include <attest/softmax.hpp>
+
+#include <attest/roles.hpp>
+#include <attest/score.hpp>
 
 #include <attest/attention.hpp>
 #include <attest/cost.hpp>

@@ -28,6 +28,15 @@ class basic_rational {
  public:
   constexpr basic_rational() = default;
   constexpr basic_rational(int whole) : numerator_(whole) {}
+  // Exact; a fraction of more digits behind the point than the integer has is an overflow.
+  template <std::same_as<double> Double>
+  explicit constexpr basic_rational(Double x) {
+    Integer power = 1;
+    while (x != static_cast<Double>(static_cast<long long>(x))) x *= 2, power *= 2;
+    numerator_ = static_cast<long long>(x);
+    denominator_ = power;
+    reduce();
+  }
   constexpr basic_rational(const Integer& numerator, const Integer& denominator)
       : numerator_(numerator), denominator_(denominator) {
     if (denominator_ < 0) {

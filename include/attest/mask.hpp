@@ -5,6 +5,7 @@
 #pragma once
 #include <attest/concepts.hpp>
 #include <attest/matrix.hpp>
+#include <attest/rule.hpp>
 
 namespace attest {
 
@@ -27,12 +28,25 @@ constexpr Causal causal_after(size_t earlier_keys) {
   return {earlier_keys};
 }
 
+// What causality and window of a rule leave visible to queries of which `earlier_keys` keys come
+// before the first, the rule's own offset not counted.
+template <Rule rule>
+struct VisibleByPosition {
+  long earlier_keys = 0;
+
+  constexpr bool operator()(size_t i, size_t j) const {
+    return position_visible(rule, static_cast<long>(i) + earlier_keys + rule.offset,
+                            static_cast<long>(j));
+  }
+};
+
 // A mask is a Matrix<bool, queries, keys>: true lets the query attend (the polarity of PyTorch and
 // ONNX). Besides masks, anything that answers visible(i, j) will do, a user's own included; it fits
 // every shape.
 template <class Visible>
-concept answers_for_a_query_and_a_key =
-    requires(const Visible& visible, size_t i) { bool(visible(i, i)); };
+concept answers_for_a_query_and_a_key = requires(const Visible& visible, size_t i) {
+  bool(visible(i, i));
+};
 
 template <answers_for_a_query_and_a_key Visible>
 constexpr bool sees(const Visible& visible, size_t i, size_t j) {
@@ -47,8 +61,9 @@ constexpr bool sees(const Matrix<bool, Queries, Keys>& mask, size_t i, size_t j)
 }
 
 template <class Visible>
-concept says_which_keys_a_query_sees =
-    requires(const Visible& visible, size_t i) { sees(visible, i, i); };
+concept says_which_keys_a_query_sees = requires(const Visible& visible, size_t i) {
+  sees(visible, i, i);
+};
 
 // The shape a mask has, and the one that everything else takes on.
 template <class Visible, size_t Queries>

@@ -1,7 +1,8 @@
 // Copyright the attest authors
 // SPDX-License-Identifier: BSL-1.0
 
-// Rule: everything that decides which numbers attention returns, as one plain value.
+// Rule: everything that decides which numbers attention returns, as one plain value, the same for
+// the device side and the oracle.
 #pragma once
 #include <stddef.h>
 
@@ -18,7 +19,12 @@ struct Scale {
   friend constexpr bool operator==(const Scale&, const Scale&) = default;
 };
 
-// What a row returns whose query may see no key at all. `unspecified`: the definition does not say.
+// Where a softcap stands. After the mask (ONNX before release 1.22) a hidden key is hidden no more:
+// its score is the cap of −∞, −softcap.
+enum class SoftcapPlace { before_mask, after_mask };
+
+// What a row returns whose query may see no key at all. `mean`: of all values, hidden ones too.
+// `unspecified`: the definition does not say; the device side returns zeros.
 enum class EmptyRow { zero, nan, mean, unspecified };
 
 // Which key/value head a query head reads where there are fewer of them: h / group (0,0,1,1) or h
@@ -27,18 +33,30 @@ enum class HeadMap { blocked, tiled };
 
 // What a NaN or an infinity in the key or value of a masked position does. `propagate`: the weight
 // is 0, and 0·NaN and NaN − ∞ are NaN as IEEE 754 says. `unspecified`: the definition does not say.
+// The device side does not read what is masked.
 enum class MaskedNonFinite { propagate, unspecified };
 
-// A structural aggregate: it can be a template argument.
+// The base of the logarithm in the log-sum-exp: ln Σ e^s, or log₂ Σ e^s, which is ln Σ e^s / ln 2.
+enum class LogBase { e, two };
+
+// A structural aggregate: it can be a template argument. What a call brings with it as arrays
+// (masks, biases, sinks) is not part of it.
 struct Rule {
   Scale scale;
   // The scale is applied as √scale to q and to k, as ONNX does: q·k may overflow, and a negative
   // scale gives NaN.
   bool scale_by_square_roots = false;
-  // s becomes softcap·tanh(s / softcap), before any mask. 0: no cap.
+  // s becomes softcap·tanh(s / softcap). 0: no cap.
   double softcap = 0;
-  // Key j is visible to query i only if j <= i + offset; the offset belongs to the call.
+  SoftcapPlace softcap_place = SoftcapPlace::before_mask;
+  // −m_h·|j − (i + offset)| is added to the score, m_h the slope of query head h of H, see
+  // alibi_slope in position.hpp.
+  bool alibi = false;
+  // Key j is visible to query i only if j <= i + offset. Query i stands at position i + offset of
+  // the keys' sequence: 0 for queries and keys that start together, keys − queries for such that
+  // end together. A call may add to it, as a key/value cache does.
   bool causal = false;
+  long offset = 0;
   // Key j is visible to query i only if −left <= j − (i + offset) <= right. −1: no limit on that
   // side.
   long window_left = -1;
@@ -46,11 +64,15 @@ struct Rule {
   EmptyRow empty_row = EmptyRow::zero;
   HeadMap head_map = HeadMap::blocked;
   MaskedNonFinite masked_non_finite = MaskedNonFinite::unspecified;
+  LogBase log_sum_exp_base = LogBase::e;
 
   friend constexpr bool operator==(const Rule&, const Rule&) = default;
 };
 
-// Whether causality and window let a query at position i + offset see key j.
+// Scores as they are, neither divided by √d nor otherwise changed.
+inline constexpr Rule unscaled{.scale = Scale::of(1)};
+
+// Whether causality and window let a query at a position see key j.
 constexpr bool position_visible(const Rule& rule, long query_position, long key) {
   const long ahead = key - query_position;
   return (!rule.causal || ahead <= 0) && (rule.window_left < 0 || -ahead <= rule.window_left) &&

@@ -27,7 +27,7 @@ struct Work {
   void run(size_t earlier_keys) {
     output[0] = attention(query, key, value);
     output[1] = attention(query, key, value, causal_after(earlier_keys));
-    output[2] = attention(query, key, value, mask, T(1) / sqrt(T(earlier_keys)));
+    output[2] = attention<Rule{.scale = Scale::of(0.75)}>(query, key, value, mask);
     weights = attention_weights(query, key, mask);
     output[0] = output[0] + weights * value.matrix - T(2) * transpose(transpose(output[2]));
     copy = weights;

@@ -86,7 +86,7 @@ struct Problem {
         bias = mask->number(b, h, i, j);
     }
     const bool in_reach =
-        position_visible(rule, static_cast<long>(i) + offsets[b], static_cast<long>(j));
+        position_visible(rule, static_cast<long>(i) + offsets[b] + rule.offset, static_cast<long>(j));
     return in_reach && j < lengths[b] ? bias : bias + hidden;
   }
 };
