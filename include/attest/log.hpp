@@ -23,10 +23,11 @@ struct Logarithm {
 // that r is exact with 60 bits behind the point and |r| < 2^-6. Then, with S = 1 - r/2 + r^2/3 -
 // ...,
 //   log x = k·log 2 - log c + r·S/ln(base).
-// S is computed with 64 bits, where its error is below 2^-61, or with 128, where it is below
-// 2^-123. Around x = 1 there is only r·S, whose relative error is that of S. Elsewhere |r·S| <
-// 2^-5.9, and |log x| > 2^-8 for k = 0, where sums have 126 bits behind the point, and |log x| >
-// 1/3 otherwise, where they have 116. The result is off by less than 2^-58 or 2^-113 of itself.
+// S is computed with 64 bits, where its error is below 2^-62, or with 128, where it is below
+// 2^-126. Around x = 1 there is only r·S, off by less than 2^-61 or 2^-122 of itself. Elsewhere
+// |log x| > 2^-8 for k = 0, where sums have 126 bits behind the point, and |log x| > 0.34·|k|
+// otherwise, where they have 116. The result is off by less than 2^-60 or 2^-113 of itself.
+// proofs/gappa/log.g proves these bounds.
 template <int precision>
 constexpr Logarithm logarithm(double x, int scale, const log_tables::Base& base) noexcept {
   using namespace log_tables;

@@ -14,9 +14,10 @@ namespace attest {
 // logarithm, halves and negates it, and is at most 3.5% off; four steps leave 2^-9, 2^-17, 2^-34
 // and then rounding only, in units of 2^-53: at most 0.75 in m·y^2/2, which is nearly 1/2, and 1 in
 // the last sum; 1/2 less that number is exact.
+inline constexpr uint64_t rsqrt_start = 0x5fe6eb50c7b537a9;
 constexpr double near_rsqrt(double m) noexcept {
   const double half = 0.5 * m;
-  const double y0 = bits::bit_cast<double>(0x5fe6eb50c7b537a9 - (bits::bit_cast<uint64_t>(m) >> 1));
+  const double y0 = bits::bit_cast<double>(rsqrt_start - (bits::bit_cast<uint64_t>(m) >> 1));
   const double y1 = y0 + y0 * (0.5 - half * y0 * y0);
   const double y2 = y1 + y1 * (0.5 - half * y1 * y1);
   const double y3 = y2 + y2 * (0.5 - half * y2 * y2);

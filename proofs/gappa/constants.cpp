@@ -72,6 +72,6 @@ bool print(std::string_view name) {
 
 int main(int argc, char** argv) {
   if (argc == 2 && print(argv[1])) return 0;
-  std::fputs("usage: constants rsqrt | log | sincos | tanh | wide_tanh\n", stderr);
+  std::fputs("usage: constants log | rsqrt | sincos | tanh | wide_tanh\n", stderr);
   return 2;
 }
