@@ -4,7 +4,9 @@
 // attest: is this output of attention right?
 #include <attest/check.hpp>
 #include <attest/format/bad_input.hpp>
+#include <attest/onnx.hpp>
 #include <attest/oracle/dialect.hpp>
+#include <attest/reference.hpp>
 #include <attest/report.hpp>
 
 #include <fmt/format.h>
@@ -48,6 +50,32 @@ int check(const std::vector<std::string>& captures, const command::CheckOptions&
   return command::exit_code(outcomes);
 }
 
+int reference(const std::string& capture, const std::string& to,
+              const command::ReferenceOptions& options) {
+  const command::ReferenceOutcome outcome = command::write_reference(capture, to, options);
+  if (!outcome.error.empty())
+    write(stderr, "attest: " + outcome.error + "\n");
+  else
+    write(stdout, format::printable_path(to) + ": the correctly rounded outputs of " +
+                      format::printable_path(capture) + "\n" + command::in_words(outcome));
+  return command::exit_code(outcome);
+}
+
+int onnx(const std::string& folder, const std::string& outputs) {
+  const command::OnnxRun run = command::run_onnx(folder, outputs);
+  for (const command::OnnxOutcome& outcome : run.tests) {
+    if (!outcome.error.empty())
+      write(stderr, "attest: " + outcome.error + "\n");
+    else
+      write(stdout, command::in_words(outcome, run.judged));
+  }
+  if (!run.error.empty())
+    write(stderr, "attest: " + run.error + "\n");
+  else
+    write(stdout, command::summary(run));
+  return command::exit_code(run);
+}
+
 int dialects() {
   for (const oracle::Dialect& dialect : oracle::dialects)
     write(stdout, fmt::format("{:10}{}\n", dialect.name, dialect.source));
@@ -80,6 +108,35 @@ int run(int argc, char** argv) {
       ->type_name("INT");
   check_command->add_flag("--json", json, "the same as data");
 
+  CLI::App* reference_command = app.add_subcommand(
+      "reference",
+      "The correctly rounded outputs. 0: all certified, 2: bad input, 3: some not certified");
+  std::string capture, to;
+  command::ReferenceOptions reference_options;
+  reference_command->add_option("CAPTURE", capture, "NAME.npz, with NAME.json beside it")
+      ->required();
+  reference_command->add_option("-o,--output", to, "the .npz file to write")
+      ->required()
+      ->type_name("FILE");
+  reference_command
+      ->add_option("--format", reference_options.format,
+                   "of out and qk_matmul_output, instead of the capture's own")
+      ->type_name("FORMAT");
+  reference_command->add_option("--dialect", reference_options.dialect,
+                                "whose definition to follow, instead of the capture's own");
+
+  CLI::App* onnx_command = app.add_subcommand(
+      "onnx",
+      "ONNX's node tests of Attention. 0: all reproduced, 1: one differs, 2: bad input, "
+      "3: undecided");
+  std::string folder, outputs;
+  onnx_command
+      ->add_option("DIR", folder, "one test (model.onnx, test_data_set_0, ...) or a folder of them")
+      ->required();
+  onnx_command
+      ->add_option("--outputs", outputs, "judge these outputs of a runtime, in the same layout")
+      ->type_name("DIR");
+
   CLI::App* dialects_command = app.add_subcommand("dialects", "Whose definitions attest knows");
 
   try {
@@ -90,9 +147,12 @@ int run(int argc, char** argv) {
   }
   if (dialects_command->parsed()) return dialects();
   // An empty value comes from a script's unset variable; what it meant is not known.
-  for (const CLI::Option* option : check_command->get_options())
-    for (const std::string& value : option->results())
-      if (value.empty()) return refuse(option->get_name() + ": found nothing, expected a value");
+  for (const CLI::App* command : app.get_subcommands())
+    for (const CLI::Option* option : command->get_options())
+      for (const std::string& value : option->results())
+        if (value.empty()) return refuse(option->get_name() + ": found nothing, expected a value");
+  if (reference_command->parsed()) return reference(capture, to, reference_options);
+  if (onnx_command->parsed()) return onnx(folder, outputs);
   for (int step = 0; step < 4; ++step)
     if (!formats[step].empty()) options.precision[steps[step]] = formats[step];
   if (!tile.empty()) {
