@@ -28,4 +28,5 @@
 #include <attest/score.hpp>
 
 #include <attest/attention.hpp>
+#include <attest/heads.hpp>
 #include <attest/cost.hpp>
