@@ -59,6 +59,57 @@ Real softmax_bound(const ReferenceSoftmax& g, size_t j) {
          2 * smallest<T>;
 }
 
+// The scores of one query, the errors with which they may be computed, and which of them count.
+struct ReferenceScores {
+  std::vector<Real> score, error;
+  std::vector<bool> seen;
+};
+
+struct ReferenceRow {
+  std::vector<Real> output, bound;
+};
+
+// Scores in, the weighted mean of the values out, and what the headers allow for it.
+template <class T, size_t Tk, size_t Dv>
+ReferenceRow reference_row(const ReferenceScores& scores, const attest::Matrix<T, Tk, Dv>& v) {
+  const Real u = unit_roundoff<T>;
+  const ReferenceSoftmax p = reference_softmax(scores.score, scores.seen);
+  ReferenceRow row;
+  for (size_t t = 0; t < Dv; ++t) {
+    const auto value = [&](size_t j) { return j < Tk ? Real(v[j][t]) : Real(0); };  // a sink's is 0
+    Real o, weighed, largest_value;
+    for (size_t j = 0; j < p.weight.size(); ++j)
+      if (scores.seen[j]) {
+        o += p.weight[j] * value(j);
+        weighed += p.weight[j] * abs(value(j));
+        if (abs(value(j)) > largest_value) largest_value = abs(value(j));
+      }
+    Real from_weights;
+    for (size_t j = 0; j < p.weight.size(); ++j)
+      if (scores.seen[j])
+        from_weights +=
+            p.weight[j] * (scores.error[j] + u * (p.below[j] + 1)) * abs(Real(value(j) - o));
+    row.output.push_back(o);
+    row.bound.push_back(higher_orders * (from_weights + Real(p.seen) * u * (weighed + abs(o))) +
+                        Real(p.seen) * smallest<T> * (4 + 2 * largest_value));
+  }
+  return row;
+}
+
+// q·k and Σ |q_k k_k|.
+struct ReferenceProduct {
+  Real product, magnitude;
+};
+template <class T, size_t D>
+ReferenceProduct reference_product(const T (&q)[D], const T (&k)[D]) {
+  ReferenceProduct result;
+  for (size_t t = 0; t < D; ++t) {
+    result.product += Real(q[t]) * Real(k[t]);
+    result.magnitude += abs(Real(Real(q[t]) * Real(k[t])));
+  }
+  return result;
+}
+
 struct ReferenceAttention {
   Reals output;
   Reals bound;
@@ -72,40 +123,20 @@ ReferenceAttention reference_attention(const attest::Matrix<T, Tq, D>& q,
                                        const T* scale = nullptr) {
   const Real u = unit_roundoff<T>;
   const Real c = scale ? Real(*scale) : Real(1 / sqrt(Real(D)));
-  ReferenceAttention result{Reals(Tq, std::vector<Real>(Dv)), Reals(Tq, std::vector<Real>(Dv))};
+  ReferenceAttention result;
   for (size_t i = 0; i < Tq; ++i) {
-    std::vector<Real> score(Tk), score_error(Tk);
-    std::vector<bool> seen(Tk);
+    ReferenceScores scores{std::vector<Real>(Tk), std::vector<Real>(Tk), std::vector<bool>(Tk)};
     for (size_t j = 0; j < Tk; ++j) {
-      seen[j] = visible(i, j);
-      if (!seen[j]) continue;
-      Real product, magnitude;
-      for (size_t t = 0; t < D; ++t) {
-        product += Real(q[i][t]) * Real(k[j][t]);
-        magnitude += abs(Real(Real(q[i][t]) * Real(k[j][t])));
-      }
-      score[j] = c * product;
-      score_error[j] =
-          u * ((D + 1) * abs(c) * magnitude + (scale ? Real(0) : Real(2 * abs(score[j]))));
+      scores.seen[j] = visible(i, j);
+      if (!scores.seen[j]) continue;
+      const auto [product, magnitude] = reference_product(q[i], k[j]);
+      scores.score[j] = c * product;
+      scores.error[j] =
+          u * ((D + 1) * abs(c) * magnitude + (scale ? Real(0) : Real(2 * abs(scores.score[j]))));
     }
-    const ReferenceSoftmax p = reference_softmax(score, seen);
-    for (size_t t = 0; t < Dv; ++t) {
-      Real o, weighed, largest_value;
-      for (size_t j = 0; j < Tk; ++j)
-        if (seen[j]) {
-          o += p.weight[j] * Real(v[j][t]);
-          weighed += p.weight[j] * abs(Real(v[j][t]));
-          if (abs(Real(v[j][t])) > largest_value) largest_value = abs(Real(v[j][t]));
-        }
-      Real from_weights;
-      for (size_t j = 0; j < Tk; ++j)
-        if (seen[j])
-          from_weights +=
-              p.weight[j] * (score_error[j] + u * (p.below[j] + 1)) * abs(Real(Real(v[j][t]) - o));
-      result.output[i][t] = o;
-      result.bound[i][t] = higher_orders * (from_weights + Real(p.seen) * u * (weighed + abs(o))) +
-                           Real(p.seen) * smallest<T> * (4 + 2 * largest_value);
-    }
+    ReferenceRow row = reference_row(scores, v);
+    result.output.push_back(std::move(row.output));
+    result.bound.push_back(std::move(row.bound));
   }
   return result;
 }

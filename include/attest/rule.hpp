@@ -42,7 +42,7 @@ enum class LogBase { e, two };
 // A structural aggregate: it can be a template argument. What a call brings with it as arrays
 // (masks, biases, sinks) is not part of it.
 struct Rule {
-  Scale scale;
+  Scale scale{};
   // The scale is applied as √scale to q and to k, as ONNX does: q·k may overflow, and a negative
   // scale gives NaN.
   bool scale_by_square_roots = false;
