@@ -29,4 +29,5 @@
 
 #include <attest/attention.hpp>
 #include <attest/heads.hpp>
+#include <attest/gradient.hpp>
 #include <attest/cost.hpp>
