@@ -1,0 +1,112 @@
+// Copyright the attest authors
+// SPDX-License-Identifier: BSL-1.0
+
+// No attention leaves its error bound, in any number type, whatever the rule; and the bound is no
+// wider than it must be for that.
+#include "random_matrix.hpp"
+//
+#include <attest/error_bound.hpp>
+#include <cmath>
+#include <string>
+
+#include "reference_rule.hpp"
+
+namespace {
+using namespace attest;
+using namespace tests;
+
+// Numbers that a format of few bits holds: random ones, rounded to it.
+template <class T, size_t R, size_t C>
+Matrix<T, R, C> rounded(const Matrix<double, R, C>& m) {
+  Matrix<T, R, C> result;
+  for (size_t i = 0; i < R; ++i)
+    for (size_t j = 0; j < C; ++j) result[i][j] = T(m[i][j]);
+  return result;
+}
+template <class T, size_t R, size_t C>
+Matrix<double, R, C> widened(const Matrix<T, R, C>& m) {
+  Matrix<double, R, C> result;
+  for (size_t i = 0; i < R; ++i)
+    for (size_t j = 0; j < C; ++j) result[i][j] = static_cast<double>(m[i][j]);
+  return result;
+}
+template <class T, size_t R, size_t C>
+Matrix<T, R, C> random_numbers(double magnitude) {
+  return rounded<T>(magnitude * *numbers<double, R, C>());
+}
+
+// The exact output is that of the double numbers that the entries are.
+template <Rule rule, class T, size_t Tq, size_t Tk, size_t D, size_t Dv>
+void stays_within_the_bound(double magnitude, double& closest) {
+  const auto q = random_numbers<T, Tq, D>(magnitude);
+  const auto k = random_numbers<T, Tk, D>(magnitude);
+  const auto v = random_numbers<T, Tk, Dv>(1);
+  const auto bias = random_numbers<T, Tq, Tk>(magnitude);
+  const auto mask = *masks<Tq, Tk>();
+  const T sink = random_numbers<T, 1, 1>(magnitude)[0][0];
+  const auto exact_bias = widened(bias);
+  const auto exact_sink = static_cast<double>(sink);
+
+  const auto output = attention<rule>(Query{q}, Key{k}, Value{v}, mask, bias, Sink{sink});
+  const auto bound =
+      attention_error_bound<rule>(Query{q}, Key{k}, Value{v}, mask, bias, Sink{sink});
+  const ReferenceRuled exact =
+      reference_attention(rule, widened(q), widened(k), widened(v),
+                          CallParts<double, Tq, Tk>{&mask, &exact_bias, &exact_sink});
+  for (size_t i = 0; i < Tq; ++i)
+    for (size_t t = 0; t < Dv; ++t) {
+      const Real error = abs(Real(Real(static_cast<double>(output[i][t])) - exact.output[i][t]));
+      if (std::isinf(bound[i][t])) continue;
+      RC_ASSERT(error <= Real(bound[i][t]));
+      if (bound[i][t] > 0)
+        closest = std::max(closest, static_cast<double>(Real(error / bound[i][t])));
+    }
+}
+
+template <class T>
+void in(const std::string& type, double magnitude, double at_least) {
+  double closest = 0;
+  rc::prop(type + ", plain", [&] {
+    stays_within_the_bound<Rule{}, T, 2, 3, 2, 2>(magnitude, closest);
+    stays_within_the_bound<Rule{}, T, 2, 40, 2, 1>(magnitude, closest);
+  });
+  rc::prop(type + ", softcap and window", [&] {
+    stays_within_the_bound<Rule{.softcap = 2, .causal = true, .offset = 1, .window_left = 2}, T, 3,
+                           4, 5, 2>(magnitude, closest);
+  });
+  rc::prop(type + ", roots of the scale, ALiBi", [&] {
+    stays_within_the_bound<Rule{.scale_by_square_roots = true, .alibi = true}, T, 2, 3, 3, 2>(
+        magnitude, closest);
+  });
+  INFO(type << ": the error came as close as " << closest << " of the bound");
+  CHECK(closest >= at_least);
+}
+
+}  // namespace
+
+// Fractions of the bound that random calls reach: below a tenth the bound would be a formality.
+TEST_CASE("attention stays within its error bound: float") {
+  in<float>("float", 1, 0.1);
+}
+TEST_CASE("attention stays within its error bound: double") {
+  in<double>("double", 1, 0.1);
+}
+TEST_CASE("attention stays within its error bound: float16") {
+  in<float16>("float16", 1, 0.1);
+}
+TEST_CASE("attention stays within its error bound: bfloat16") {
+  in<bfloat16>("bfloat16", 1, 0.1);
+}
+TEST_CASE("attention stays within its error bound: float8_e4m3fn") {
+  in<float8_e4m3fn>("float8_e4m3fn", 0.25, 0.02);
+}
+TEST_CASE("attention stays within its error bound: float8_e5m2") {
+  in<float8_e5m2>("float8_e5m2", 0.25, 0.02);
+}
+
+TEST_CASE("exact numbers have no error, and where no bound holds there is none") {
+  const Query<float8_e5m2, 1, 200> q{};
+  const Key<float8_e5m2, 40, 200> k{};
+  const Value<float8_e5m2, 40, 1> v{};
+  CHECK(std::isinf(attention_error_bound(q, k, v)[0][0]));
+}
