@@ -28,6 +28,10 @@
 #include <attest/score.hpp>
 
 #include <attest/attention.hpp>
+
 #include <attest/heads.hpp>
+#include <attest/streaming.hpp>
+
 #include <attest/gradient.hpp>
+
 #include <attest/cost.hpp>

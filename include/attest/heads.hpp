@@ -136,39 +136,36 @@ constexpr Rule without_alibi(Rule rule) {
   return rule;
 }
 
+// What `attend` returns for each query head, given its query, the key and the value it reads
+// (key_value_head), and what mask, bias and sink are to it.
+template <Rule rule, class Q, size_t Hq, class K, size_t Hk, class V, class Visible, class Bias,
+          class Sink, class Attend>
+constexpr auto for_each_head(const Heads<Q, Hq>& query, const Heads<K, Hk>& key,
+                             const Heads<V, Hk>& value, const Visible& mask, const Bias& bias,
+                             const Sink& sink, const Attend& attend) {
+  const auto of_head = [&](size_t h) {
+    const size_t read = key_value_head(rule.head_map, h, Hq, Hk);
+    return attend(query.head[h], key.head[read], value.head[read], part_of_head(mask, h),
+                  bias_of_head<rule, typename Q::value_type>(part_of_head(bias, h), h, Hq),
+                  part_of_head(sink, h));
+  };
+  Heads<decltype(of_head(0)), Hq> result;
+  for (size_t h = 0; h < Hq; ++h) result.head[h] = of_head(h);
+  return result;
+}
+
 // Head h of the output is the attention of query head h alone, to the key/value head that the rule
-// says it reads (key_value_head), with the slope of head h of H if the rule has ALiBi. Mask, bias
-// and sink are shared by all heads, or Heads with one for each query head.
+// says it reads, with the slope of head h of H if the rule has ALiBi. Mask, bias and sink are
+// shared by all heads, or Heads with one for each query head.
 template <Rule rule = Rule{}, class Q, size_t Hq, class K, size_t Hk, class V, size_t Hv,
           class Visible = Everything, class Bias = NoBias, class Sink = NoSink>
 requires can_attend_in_heads<Heads<Q, Hq>, Heads<K, Hk>, Heads<V, Hv>, Visible, Bias, Sink>
 constexpr auto attention(const Heads<Q, Hq>& query, const Heads<K, Hk>& key,
                          const Heads<V, Hv>& value, const Visible& mask = {}, const Bias& bias = {},
                          const Sink& sink = {}) {
-  using T = typename Q::value_type;
-  Heads<Matrix<T, Q::rows, V::columns>, Hq> output;
-  for (size_t h = 0; h < Hq; ++h) {
-    const size_t read = key_value_head(rule.head_map, h, Hq, Hk);
-    output.head[h] = attention<without_alibi(rule)>(
-        query.head[h], key.head[read], value.head[read], part_of_head(mask, h),
-        bias_of_head<rule, T>(part_of_head(bias, h), h, Hq), part_of_head(sink, h));
-  }
-  return output;
-}
-
-template <Rule rule = Rule{}, class Q, size_t Hq, class K, size_t Hk, class Visible = Everything,
-          class Bias = NoBias, class Sink = NoSink>
-requires can_score_in_heads<Heads<Q, Hq>, Heads<K, Hk>, Visible, Bias, Sink>
-constexpr auto attention_weights(const Heads<Q, Hq>& query, const Heads<K, Hk>& key,
-                                 const Visible& mask = {}, const Bias& bias = {},
-                                 const Sink& sink = {}) {
-  using T = typename Q::value_type;
-  Heads<Matrix<T, Q::rows, K::rows>, Hq> weights;
-  for (size_t h = 0; h < Hq; ++h)
-    weights.head[h] = attention_weights<without_alibi(rule)>(
-        query.head[h], key.head[key_value_head(rule.head_map, h, Hq, Hk)], part_of_head(mask, h),
-        bias_of_head<rule, T>(part_of_head(bias, h), h, Hq), part_of_head(sink, h));
-  return weights;
+  return for_each_head<rule>(query, key, value, mask, bias, sink, [](const auto&... parts) {
+    return attention<without_alibi(rule)>(parts...);
+  });
 }
 
 template <Rule rule = Rule{}, class Q, size_t Hq, class K, size_t Hk, class V, size_t Hv,
@@ -177,15 +174,21 @@ requires can_attend_in_heads<Heads<Q, Hq>, Heads<K, Hk>, Heads<V, Hv>, Visible, 
 constexpr auto attention_with_log_sum_exp(const Heads<Q, Hq>& query, const Heads<K, Hk>& key,
                                           const Heads<V, Hv>& value, const Visible& mask = {},
                                           const Bias& bias = {}, const Sink& sink = {}) {
-  using T = typename Q::value_type;
-  Heads<OutputAndLogSumExp<T, Q::rows, V::columns>, Hq> result;
-  for (size_t h = 0; h < Hq; ++h) {
-    const size_t read = key_value_head(rule.head_map, h, Hq, Hk);
-    result.head[h] = attention_with_log_sum_exp<without_alibi(rule)>(
-        query.head[h], key.head[read], value.head[read], part_of_head(mask, h),
-        bias_of_head<rule, T>(part_of_head(bias, h), h, Hq), part_of_head(sink, h));
-  }
-  return result;
+  return for_each_head<rule>(query, key, value, mask, bias, sink, [](const auto&... parts) {
+    return attention_with_log_sum_exp<without_alibi(rule)>(parts...);
+  });
+}
+
+template <Rule rule = Rule{}, class Q, size_t Hq, class K, size_t Hk, class Visible = Everything,
+          class Bias = NoBias, class Sink = NoSink>
+requires can_score_in_heads<Heads<Q, Hq>, Heads<K, Hk>, Visible, Bias, Sink>
+constexpr auto attention_weights(const Heads<Q, Hq>& query, const Heads<K, Hk>& key,
+                                 const Visible& mask = {}, const Bias& bias = {},
+                                 const Sink& sink = {}) {
+  return for_each_head<rule>(query, key, key, mask, bias, sink,
+                             [](const auto& q, const auto& k, const auto&, const auto&... parts) {
+                               return attention_weights<without_alibi(rule)>(q, k, parts...);
+                             });
 }
 
 // What attention in a batch asks of its elements: a single head each, or Heads.
