@@ -9,11 +9,11 @@
 
 namespace attest {
 
-// 1/√m for 1 <= m < 4, within 1.8·2^-53 of itself however a compiler contracts. Newton's step
+// 1/√m for 1 <= m < 4, within 2.1·2^-53 of itself however a compiler contracts. Newton's step
 // y + y(1 - m·y^2)/2 turns a relative error e into 1.5·e^2. The start takes the bits of m for a
 // logarithm, halves and negates it, and is at most 3.5% off; four steps leave 2^-9, 2^-17, 2^-34
-// and then rounding only, in units of 2^-53: at most 0.75 in m·y^2/2, which is nearly 1/2, and 1 in
-// the last sum; 1/2 less that number is exact.
+// and then rounding only, in units of 2^-53: at most 1 in m·y^2/2, which is nearly 1/2, and 1 in
+// the last sum; 1/2 less that number is exact. proofs/gappa/rsqrt.g and rsqrt_start.g prove this.
 inline constexpr uint64_t rsqrt_start = 0x5fe6eb50c7b537a9;
 constexpr double near_rsqrt(double m) noexcept {
   const double half = 0.5 * m;
@@ -24,7 +24,7 @@ constexpr double near_rsqrt(double m) noexcept {
   return y3 + y3 * (0.5 - half * y3 * y3);
 }
 
-// √m, less than 2^-50 off: the product rounds once more, and √m < 2.
+// √m, less than 2^-50 off: the product rounds once more, and √m < 2 (proofs/gappa/rsqrt.g).
 constexpr double near_sqrt(double m) noexcept {
   return m * near_rsqrt(m);
 }
@@ -79,7 +79,7 @@ constexpr double sqrt(double x) noexcept {
 // 1/√x rounded to the nearest float, for every float x. 1/√±0 is ±∞; for x < 0 and for a NaN the
 // result is a quiet NaN.
 //
-// The double before rounding is within 2^-52.1 of itself of 1/√x, and no float has a 1/√x closer
+// The double before rounding is within 2^-51.9 of itself of 1/√x, and no float has a 1/√x closer
 // than 2^-51.8 of itself to the middle between two floats (the closest is x = 0x1.7431c6p+1).
 constexpr float rsqrt(float x) noexcept {
   if (x != x) return bits::quiet(x);

@@ -47,7 +47,7 @@ std::string numbered(const char* name, int n) {
 
 bool print(std::string_view name) {
   using namespace attest;
-  if (name == "rsqrt") {
+  if (name == "rsqrt_start") {
     std::printf("start = 0x%016llxp-52;\n", static_cast<unsigned long long>(rsqrt_start));
   } else if (name == "log") {
     for (int n = 1; n <= 11; ++n) define_short(numbered("short", n), log_tables::one_over[n]);
@@ -72,6 +72,6 @@ bool print(std::string_view name) {
 
 int main(int argc, char** argv) {
   if (argc == 2 && print(argv[1])) return 0;
-  std::fputs("usage: constants log | rsqrt | sincos | tanh | wide_tanh\n", stderr);
+  std::fputs("usage: constants log | rsqrt_start | sincos | tanh | wide_tanh\n", stderr);
   return 2;
 }
