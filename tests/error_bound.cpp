@@ -65,8 +65,9 @@ void stays_within_the_bound(double magnitude, double& closest) {
 
 template <class T>
 void in(const std::string& type, double magnitude, double at_least) {
-  double closest = 0;
+  static double closest = 0;  // over the sections, of which each runs this anew
   rc::prop(type + ", plain", [&] {
+    stays_within_the_bound<Rule{}, T, 2, 2, 1, 1>(magnitude / 16, closest);
     stays_within_the_bound<Rule{}, T, 2, 3, 2, 2>(magnitude, closest);
     stays_within_the_bound<Rule{}, T, 2, 40, 2, 1>(magnitude, closest);
   });
@@ -85,6 +86,7 @@ void in(const std::string& type, double magnitude, double at_least) {
 }  // namespace
 
 // Fractions of the bound that random calls reach: below a tenth the bound would be a formality.
+// With three or four digits most calls have no bound, and few come near theirs.
 TEST_CASE("attention stays within its error bound: float") {
   in<float>("float", 1, 0.1);
 }
@@ -101,7 +103,7 @@ TEST_CASE("attention stays within its error bound: float8_e4m3fn") {
   in<float8_e4m3fn>("float8_e4m3fn", 0.25, 0.02);
 }
 TEST_CASE("attention stays within its error bound: float8_e5m2") {
-  in<float8_e5m2>("float8_e5m2", 0.25, 0.02);
+  in<float8_e5m2>("float8_e5m2", 0.25, 0.01);
 }
 
 TEST_CASE("exact numbers have no error, and where no bound holds there is none") {
