@@ -312,16 +312,17 @@ static_assert(blocked.sink ==
 static_assert(in_heads<HeadMap::tiled>.key ==
                   Heads{alone<0, 0>.key + alone<2, 0>.key, alone<1, 1>.key + alone<3, 1>.key},
               "tiled: heads 0 and 2 read head 0");
-static_assert(
-    attention_gradient<Rule{.alibi = true}>(Heads{two, two},
-                                            Heads{Key{matrix({{1., 1.}, {0.5, -1.}})}},
-                                            Heads{Value{matrix({{3.}, {-1.}})}},
-                                            Heads{matrix({{1.}, {2.}}), matrix({{-1.}, {1.}})})
-            .query[1] == attention_gradient(two, Key{matrix({{1., 1.}, {0.5, -1.}})},
-                                            Value{matrix({{3.}, {-1.}})}, matrix({{-1.}, {1.}}),
-                                            everything, Alibi{0x1p-8})
-                             .query,
-    "ALiBi: head 1 of 2 has slope 2^-8");
+template <class... Bias>
+constexpr auto two_keys(const auto& d_output, const Bias&... bias) {
+  return attention_gradient(two, Key{matrix({{1., 1.}, {0.5, -1.}})}, Value{matrix({{3.}, {-1.}})},
+                            d_output, everything, bias...);
+}
+constexpr auto with_alibi = attention_gradient<Rule{.alibi = true}>(
+    Heads{two, two}, Heads{Key{matrix({{1., 1.}, {0.5, -1.}})}},
+    Heads{Value{matrix({{3.}, {-1.}})}}, Heads{matrix({{1.}, {2.}}), matrix({{-1.}, {1.}})});
+static_assert(with_alibi.query[0] == two_keys(matrix({{1.}, {2.}}), Alibi{0x1p-4}).query &&
+                  with_alibi.query[1] == two_keys(matrix({{-1.}, {1.}}), Alibi{0x1p-8}).query,
+              "ALiBi: the heads of two have slopes 2^-4 and 2^-8");
 
 // Differences. Under a change h of one input the output is a mean under exponential weights, whose
 // derivatives are joint cumulants: with X the most that a score changes per h, y_j = d_output·v_j
