@@ -30,6 +30,7 @@
 #include <attest/attention.hpp>
 
 #include <attest/heads.hpp>
+#include <attest/position.hpp>
 #include <attest/streaming.hpp>
 
 #include <attest/gradient.hpp>
