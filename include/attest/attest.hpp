@@ -33,6 +33,8 @@
 #include <attest/position.hpp>
 #include <attest/streaming.hpp>
 
+#include <attest/cache.hpp>
+
 #include <attest/gradient.hpp>
 
 #include <attest/cost.hpp>
