@@ -28,6 +28,7 @@
 #include <attest/score.hpp>
 
 #include <attest/attention.hpp>
+#include <attest/hard.hpp>
 
 #include <attest/heads.hpp>
 #include <attest/position.hpp>
