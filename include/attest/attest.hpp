@@ -31,11 +31,13 @@
 #include <attest/hard.hpp>
 
 #include <attest/heads.hpp>
+#include <attest/layer.hpp>
 #include <attest/position.hpp>
 #include <attest/streaming.hpp>
 
 #include <attest/cache.hpp>
 
 #include <attest/gradient.hpp>
+#include <attest/layer_gradient.hpp>
 
 #include <attest/cost.hpp>
