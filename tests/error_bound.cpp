@@ -112,3 +112,48 @@ TEST_CASE("exact numbers have no error, and where no bound holds there is none")
   const Value<float8_e5m2, 40, 1> v{};
   CHECK(std::isinf(attention_error_bound(q, k, v)[0][0]));
 }
+
+namespace {
+
+// Q formats in which neither scores nor sums of exponentials saturate: |q·k| < 4, n < 8.
+template <class T>
+void in_fixed_point() {
+  static double closest = 0;
+  rc::prop("outputs", [] {
+    const auto q = random_numbers<T, 2, 3>(1. / 16);
+    const auto k = random_numbers<T, 4, 3>(1. / 16);
+    const auto v = random_numbers<T, 4, 2>(1. / 16);
+    const auto mask = *masks<2, 4>();
+    constexpr Rule rule{.softcap = 2};
+    const auto judge = [&](const Rule& reference, const auto& output, const auto& bound) {
+      const ReferenceRuled exact = reference_attention(reference, widened(q), widened(k),
+                                                       widened(v), CallParts<double, 2, 4>{&mask});
+      for (size_t i = 0; i < 2; ++i)
+        for (size_t t = 0; t < 2; ++t) {
+          const Real error =
+              abs(Real(Real(static_cast<double>(output[i][t])) - exact.output[i][t]));
+          RC_ASSERT(error <= Real(bound[i][t]));
+          if (bound[i][t] > 0)
+            closest = std::max(closest, static_cast<double>(Real(error / bound[i][t])));
+        }
+    };
+    judge(Rule{}, attention(Query{q}, Key{k}, Value{v}, mask),
+          attention_error_bound(Query{q}, Key{k}, Value{v}, mask));
+    judge(rule, attention<rule>(Query{q}, Key{k}, Value{v}, mask),
+          attention_error_bound<rule>(Query{q}, Key{k}, Value{v}, mask));
+  });
+  INFO("the error came as close as " << closest << " of the bound");
+  CHECK(closest >= 0.1);
+}
+
+}  // namespace
+
+TEST_CASE("attention stays within its error bound: 16 bits, 12 behind the point") {
+  in_fixed_point<fixed<std::int16_t, 12>>();
+}
+TEST_CASE("attention stays within its error bound: 8 bits, 4 behind the point") {
+  in_fixed_point<fixed<std::int8_t, 4>>();
+}
+TEST_CASE("attention stays within its error bound: 32 bits, 24 behind the point") {
+  in_fixed_point<fixed<std::int32_t, 24>>();
+}

@@ -37,10 +37,14 @@ Exact value(T x) {
 template <class T>
 bool calculates(T a, T b) {
   const Exact x = value(a), y = value(b);
+  const auto quotient = y != 0   ? nearest_word<T>(x / y)
+                        : x == 0 ? typename T::word_type{}
+                        : x > 0  ? T::largest().word
+                                 : T::lowest().word;
   return (a + b).word == nearest_word<T>(x + y) && (a - b).word == nearest_word<T>(x - y) &&
-         (a * b).word == nearest_word<T>(x * y) && (-a).word == nearest_word<T>(-x) &&
-         (a == b) == (x == y) && (a < b) == (x < y) && (a > b) == (x > y) && (a <= b) == (x <= y) &&
-         (a >= b) == (x >= y);
+         (a / b).word == quotient && (a * b).word == nearest_word<T>(x * y) &&
+         (-a).word == nearest_word<T>(-x) && (a == b) == (x == y) && (a < b) == (x < y) &&
+         (a > b) == (x > y) && (a <= b) == (x <= y) && (a >= b) == (x >= y);
 }
 
 template <class T, class Float>
@@ -103,6 +107,28 @@ TEST_CASE("random numbers in fixed point, and those at the ends of the range") {
       FAIL();
     }
   });
+}
+
+TEST_CASE("elementary functions of every fixed-point number of 8 and 16 bits") {
+  const auto every_word = []<class T>(T) {
+    CAPTURE(sizeof(T), T::fraction_bits);
+    using Word = typename T::word_type;
+    for (int word = std::numeric_limits<Word>::min(); word <= std::numeric_limits<Word>::max();
+         ++word) {
+      const T a = T::from_word(static_cast<Word>(word));
+      const Exact x = value(a);
+      const Word logarithm = x > 0 ? nearest_word<T>(log(x)) : x == 0 ? T::lowest().word : Word{};
+      if (exp(a).word == nearest_word<T>(exp(x)) && tanh(a).word == nearest_word<T>(tanh(x)) &&
+          log(a).word == logarithm && sqrt(a).word == (x < 0 ? Word{} : nearest_word<T>(sqrt(x))))
+        continue;
+      CAPTURE(word);
+      FAIL();
+    }
+  };
+  every_word(fixed<std::int8_t, 7>{});
+  every_word(fixed<std::int8_t, 4>{});
+  every_word(fixed<std::int16_t, 15>{});
+  every_word(fixed<std::int16_t, 8>{});
 }
 
 TEST_CASE("float and double become the nearest fixed-point number") {

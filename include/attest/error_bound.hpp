@@ -48,6 +48,13 @@ constexpr double bias_error(const BiasSum<A, B>& sum, size_t i, size_t j) {
 //   |ô − o′| <= (ω + n·u·(1 + ω))·Σ p_j (1 + φ_j) |v_j| / (1 − Σ p φ).
 // Underflow of exponentials, quotients and products adds n·η·(3·max|v| + 1).
 // All of it is evaluated in double; 1.001 covers that.
+//
+// Fixed point. Sums and differences are exact, every other operation is off by half a unit ε at
+// most: ε_j = ε·(1 + d·(|c| + ε) + |q·k|), a softcap, representable, adds (1 + 2·softcap)·ε. An
+// exponential is off by φ_j = e^{ε_j} − 1 relatively and by ε, their sum is 1 or more, each weight
+// and each of its products off by ε once more:
+//   |ô − o| <= Σ p_j φ_j |v_j − o|·(1 + n·ε) / (1 − max φ) + ε·(Σ |v_j − o| + Σ |v_j| + n),
+// as long as nothing saturates, the sum of n exponentials included.
 template <Rule rule = Rule{}, class Q, class K, class V, class Visible = Everything,
           class Bias = NoBias, class Sink = NoSink>
 requires can_attend<Q, K, V, Visible, Bias>
@@ -56,9 +63,9 @@ constexpr auto attention_error_bound(const Q& query, const K& key, const V& valu
                                      const Sink& sink = {}) {
   using T = typename Q::value_type;
   constexpr size_t N = K::rows, D = Q::columns;
-  constexpr double u = unit_roundoff<T>, smallest = smallest_number<T>, d = D;
+  constexpr double u = unit_roundoff<T>, smallest = smallest_number<T>, half = half_unit<T>, d = D;
   Matrix<double, Q::rows, V::columns> bound;
-  if constexpr (u == 0) {
+  if constexpr (is_exact<T>) {
     return bound;
   } else {
     constexpr double scale = scale_of<rule, double, D>, scale_size = scale < 0 ? -scale : scale;
@@ -90,7 +97,7 @@ constexpr auto attention_error_bound(const Q& query, const K& key, const V& valu
             (d * scale_size + 1) * smallest;
         const auto cap = [&] {
           error[j] = error[j] + 4 * u * (size_of(s[j]) + error[j]) + 4 * u * rule.softcap +
-                     (1 + rule.softcap) * smallest;
+                     (1 + rule.softcap) * smallest + (1 + 2 * rule.softcap) * half;
           s[j] = rule.softcap * tanh(s[j] / rule.softcap);
         };
         constexpr bool has_cap = rule.softcap != 0;
@@ -118,22 +125,24 @@ constexpr auto attention_error_bound(const Q& query, const K& key, const V& valu
       if (n == 0) continue;
       for (size_t j = 0; j <= N; ++j)
         if (counts[j]) total = total + (p[j] = exp(s[j] - largest));
-      double phi[N + 1]{}, mean_phi = 0;
+      double phi[N + 1]{}, mean_phi = 0, largest_phi = 0;
       for (size_t j = 0; j <= N; ++j)
         if (counts[j]) {
           p[j] = p[j] / total;
           phi[j] = (expm1_above(error[j] + u * (largest - s[j] + 2 * worst)) + 1) * (1 + u) - 1;
           mean_phi = mean_phi + p[j] * phi[j];
+          largest_phi = phi[j] > largest_phi ? phi[j] : largest_phi;
         }
+      const double shrinking = half > 0 ? largest_phi : mean_phi;
       const double additions = n < N / 32 + 6 ? n : N / 32 + 6;
       const double omega = (1 + u) / (1 - additions * u) - 1;
-      const bool exists = additions * u < 1 && n * u < 1 && mean_phi < 1;
+      const bool exists = additions * u < 1 && n * u < 1 && shrinking < 1;
 
       for (size_t t = 0; t < V::columns; ++t) {
         const auto v = [&](size_t j) {
           return j < N ? static_cast<double>(value.matrix.entries[j][t]) : 0;
         };
-        double o = 0, centred = 0, weighed = 0, largest_value = 0;
+        double o = 0, centred = 0, weighed = 0, largest_value = 0, apart = 0, sizes = 0;
         for (size_t j = 0; j <= N; ++j)
           if (counts[j]) o = o + p[j] * v(j);
         for (size_t j = 0; j <= N; ++j)
@@ -141,11 +150,13 @@ constexpr auto attention_error_bound(const Q& query, const K& key, const V& valu
             centred = centred + p[j] * phi[j] * size_of(v(j) - o);
             weighed = weighed + p[j] * (1 + phi[j]) * size_of(v(j));
             largest_value = size_of(v(j)) > largest_value ? size_of(v(j)) : largest_value;
+            apart = apart + size_of(v(j) - o);
+            sizes = sizes + size_of(v(j));
           }
-        bound.entries[i][t] =
-            exists ? 1.001 * ((centred + (omega + n * u * (1 + omega)) * weighed) / (1 - mean_phi) +
-                              n * smallest * (3 * largest_value + 1))
-                   : bits::infinity<double>;
+        const double relative =
+            (centred * (1 + n * half) + (omega + n * u * (1 + omega)) * weighed) / (1 - shrinking);
+        const double absolute = n * smallest * (3 * largest_value + 1) + half * (apart + sizes + n);
+        bound.entries[i][t] = exists ? 1.001 * (relative + absolute) : bits::infinity<double>;
       }
     }
     return bound;

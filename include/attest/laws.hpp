@@ -56,7 +56,7 @@ constexpr double magnitude(double x) {
 template <class T>
 constexpr bool agree(const T& a, const T& b, double allowed) {
   if (a == b) return true;
-  if constexpr (unit_roundoff<T> == 0)
+  if constexpr (is_exact<T>)
     return false;
   else
     return magnitude(static_cast<double>(a) - static_cast<double>(b)) <= allowed * (1 + 0x1p-50);
@@ -92,14 +92,15 @@ constexpr Role<T, R, C> rows_in_order(const Role<T, R, C>& m, const size_t (&ord
 
 // S21, S2. The weights of a row are a probability distribution over the keys it sees: they sum to
 // one, and if it sees none, to zero. In floating point each row of n weights sums to one within
-// min(n, ⌈N/32⌉ + 5)·u (softmax.hpp); the sum taken here, in double, adds (n − 1)·2^-53.
+// min(n, ⌈N/32⌉ + 5)·u (softmax.hpp), in fixed point within n half units, one for each division;
+// the sum taken here, in double, adds (n − 1)·2^-53.
 template <class T, size_t R, size_t C, class Visible = Everything>
 constexpr bool rows_sum_to_one(const Matrix<T, R, C>& weights, const Visible& visible = {}) {
   for (size_t i = 0; i < R; ++i) {
     size_t n = 0;
     for (size_t j = 0; j < C; ++j) n += sees(visible, i, j);
     const T expected = T(n > 0 ? 1 : 0);
-    if constexpr (unit_roundoff<T> == 0) {
+    if constexpr (is_exact<T>) {
       T sum{};
       for (size_t j = 0; j < C; ++j) sum = sum + weights.entries[i][j];
       if (!(sum == expected)) return false;
@@ -123,9 +124,9 @@ constexpr bool weights_are_positive(const Matrix<T, R, C>& weights, const Visibl
   for (size_t i = 0; i < R; ++i)
     for (size_t j = 0; j < C; ++j) {
       const T& weight = weights.entries[i][j];
-      const bool right = !sees(visible, i, j)    ? weight == T(0)
-                         : unit_roundoff<T> == 0 ? weight > T(0)
-                                                 : weight >= T(0);
+      const bool right = !sees(visible, i, j) ? weight == T(0)
+                         : is_exact<T>        ? weight > T(0)
+                                              : weight >= T(0);
       if (!right) return false;
     }
   return true;
@@ -258,7 +259,7 @@ constexpr bool zero_scores_average(const Attend& attention, const Q&, const K& k
   for (size_t i = 0; i < Q::rows; ++i)
     for (size_t t = 0; t < V::columns; ++t) {
       int n = 0;
-      if constexpr (unit_roundoff<T> == 0) {
+      if constexpr (is_exact<T>) {
         T sum{};
         for (size_t j = 0; j < K::rows; ++j)
           if (sees(visible, i, j)) sum = sum + v.matrix.entries[j][t], ++n;
@@ -293,7 +294,7 @@ constexpr bool linearity_in_values(const Attend& attention, const Q& q, const K&
     for (size_t t = 0; t < V::columns; ++t) {
       const auto& x = of_v.output.entries[i][t];
       const auto& y = of_w.output.entries[i][t];
-      if constexpr (unit_roundoff<T> == 0) {
+      if constexpr (is_exact<T>) {
         if (!(of_both.output.entries[i][t] == a * x + b * y)) return false;
       } else {
         const double ax = static_cast<double>(a) * static_cast<double>(x);

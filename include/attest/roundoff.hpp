@@ -1,8 +1,9 @@
 // Copyright the attest authors
 // SPDX-License-Identifier: BSL-1.0
 
-// What one operation of a number type may lose: its unit roundoff, and its smallest number.
+// What one operation of a number type may lose: a part of its result, or a part of a unit.
 #pragma once
+#include <attest/fixed.hpp>
 #include <attest/formats.hpp>
 
 namespace attest {
@@ -29,5 +30,15 @@ inline constexpr double smallest_number<double> = 0x1p-1074;
 template <int E, int F, bool Finite>
 inline constexpr double smallest_number<small_float<E, F, Finite>> =
     static_cast<double>(small_float<E, F, Finite>::smallest_subnormal());
+
+// ε: an operation returns the exact result within ε, half a unit of a fixed-point number, as long
+// as nothing saturates; sums are exact.
+template <class T>
+inline constexpr double half_unit = 0;
+template <class Storage, int F>
+inline constexpr double half_unit<fixed<Storage, F>> = 0.5 / static_cast<double>(int64_t{1} << F);
+
+template <class T>
+inline constexpr bool is_exact = unit_roundoff<T> == 0 && half_unit<T> == 0;
 
 }  // namespace attest

@@ -5,6 +5,7 @@
 #pragma once
 #include <attest/algebra.hpp>
 #include <attest/bias.hpp>
+#include <attest/fixed.hpp>
 #include <attest/mask.hpp>
 #include <attest/rule.hpp>
 #include <attest/softmax.hpp>
@@ -18,6 +19,10 @@ namespace attest {
 // roundings, relative error at most 2·u to first order; exact where d is a power of four.
 template <class T, size_t D>
 inline constexpr T inverse_root = T(1) / sqrt(T(D));
+// A fixed-point number need not hold d.
+template <class Storage, int F, size_t D>
+inline constexpr fixed<Storage, F> inverse_root<fixed<Storage, F>, D> =
+    fixed<Storage, F>(inverse_root<double, D>);
 
 template <Rule rule, class T, size_t D>
 constexpr T scale_of_width() {
