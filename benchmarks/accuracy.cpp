@@ -91,15 +91,15 @@ class Errors {
       const double off = static_cast<double>(found) - static_cast<double>(exact.nearest);
       error = std::fabs(std::ldexp(off, -exact.unit) - exact.missing);
       if (!std::isfinite(error)) {
-        ++lost_;
+        ++infinitely_off_;
         return;
       }
     }
     if (error > largest_) largest_ = error;
   }
 
-  // WRONG | LARGEST |, and how many of the wrong ones have no distance to measure: no number, or
-  // infinite where the exact result is not, or the other way round.
+  // WRONG | LARGEST |, and how many of the wrong ones are infinitely off: no number, or infinite
+  // where the exact result is not, or the other way round.
   void print() const {
     if (asked_ == 0)
       std::printf(" – | – |");
@@ -107,12 +107,12 @@ class Errors {
       std::printf(" %llu | %.4f", wrong_, largest_);
     else
       std::printf(" %llu | %.1e", wrong_, largest_);
-    if (lost_ != 0) std::printf(", %llu lost", lost_);
+    if (infinitely_off_ != 0) std::printf(", %llu infinitely off", infinitely_off_);
     if (asked_ != 0) std::printf(" |");
   }
 
  private:
-  unsigned long long asked_ = 0, wrong_ = 0, lost_ = 0;
+  unsigned long long asked_ = 0, wrong_ = 0, infinitely_off_ = 0;
   double largest_ = 0;
 };
 
