@@ -18,41 +18,36 @@ constexpr Projection w_q = matrix({{0.8f, 0.1f, 0.f, 0.f},
 constexpr Projection w_k = transpose(w_q);
 constexpr Projection w_v = identity<float, width>();
 
-struct Cache {
-  Key<float, context_length, width> key;
-  Value<float, context_length, width> value;
-};
+constexpr Rule rule{.causal = true};
+using Cache = KeyValueCache<float, context_length, width, width>;
 
 // What is known before the device is powered: bytes of cache and scratch, operations of the longest
 // step.
-constexpr Cost step = attention_cost(Query<float, 1, width>{}, Key<float, context_length, width>{},
-                                     Value<float, context_length, width>{});
-static_assert(sizeof(Cache) == 2 * context_length * width * sizeof(float));
+constexpr Cost step = cost_of<rule, Query<float, 1, width>, Cache>;
+static_assert(step.state_bytes == 2 * context_length * width * sizeof(float) + sizeof(size_t));
 static_assert(step.scratch_bytes == 32 && step.exponentials == 8 && step.multiplications == 72);
 
-Matrix<float, 1, width> decode(Cache& cache, const Matrix<float, 1, width>& token,
-                               size_t position) {
-  const auto key = token * w_k, value = token * w_v;
-  for (size_t j = 0; j < width; ++j) {
-    cache.key.matrix[position][j] = key[0][j];
-    cache.value.matrix[position][j] = value[0][j];
-  }
-  return attention(Query{token * w_q}, cache.key, cache.value, causal_after(position));
+bool decode(Cache& cache, const Matrix<float, 1, width>& token, Matrix<float, 1, width>& output) {
+  if (!cache.append(Key{token * w_k}, Value{token * w_v})) return false;  // the context is full
+  output = attention<rule>(Query{token * w_q}, cache);
+  return true;
 }
 
 int main() {
   Matrix<float, context_length, width> text;
   for (size_t i = 0; i < context_length; ++i) text[i][i % width] = 1.f + static_cast<float>(i);
-  const auto whole = attention(Query{text * w_q}, Key{text * w_k}, Value{text * w_v}, causal);
+  const auto whole = attention<rule>(Query{text * w_q}, Key{text * w_k}, Value{text * w_v});
 
   static Cache cache;
   bool same = true;
+  Matrix<float, 1, width> token, output;
   for (size_t i = 0; i < context_length; ++i) {
-    Matrix<float, 1, width> token;
     for (size_t j = 0; j < width; ++j) token[0][j] = text[i][j];
-    const auto output = decode(cache, token, i);
+    same = decode(cache, token, output) && same;
     for (size_t j = 0; j < width; ++j) same = same && output[0][j] == whole[i][j];
   }
+  const bool full = !decode(cache, token, output);
   std::puts(same ? "token by token = all at once, to the bit" : "the cache changed the result");
-  return same ? 0 : 1;
+  std::puts(full ? "a ninth token is refused" : "a ninth token was taken");
+  return same && full ? 0 : 1;
 }

@@ -34,8 +34,10 @@ constexpr void attend_hard(const T (&q)[D], const Matrix<T, Tk, D>& key,
   if (ties == 0) {
     if constexpr (rule.empty_row == EmptyRow::nan)
       for (T& entry : output) entry = quiet_nan<T>();
-    if constexpr (rule.empty_row == EmptyRow::mean)
-      for (const auto& v : value.entries) axpy(T(1) / T(static_cast<int>(Tk)), v, output);
+    if constexpr (rule.empty_row == EmptyRow::mean) {
+      const T each = T(1) / T(static_cast<int>(Tk));
+      for (const auto& v : value.entries) axpy(each, v, output);
+    }
     return;
   }
   const T share = T(1) / T(static_cast<int>(ties));

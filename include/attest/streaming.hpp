@@ -165,8 +165,10 @@ constexpr SoftmaxDenominator<T> attend_in_tiles(const T (&q)[D], const Matrix<T,
     meet_tile<rest, rule>(denominator, output, q, key, value, visible, bias, i, Tk - rest);
   finish_row<rule>(denominator, output, sink);
   if constexpr (rule.empty_row == EmptyRow::mean)
-    if (denominator.total == T(0))
-      for (const auto& v : value.entries) axpy(T(1) / T(static_cast<int>(Tk)), v, output);
+    if (denominator.total == T(0)) {
+      const T each = T(1) / T(static_cast<int>(Tk));
+      for (const auto& v : value.entries) axpy(each, v, output);
+    }
   return denominator;
 }
 

@@ -22,12 +22,24 @@ struct Work {
   Matrix<bool, 6, 9> mask;
   Matrix<T, 6, 9> weights, copy;
   Matrix<T, 6, 4> output[3];
+  Heads<Query<T, 6, 11>, 2> queries;
+  Heads<Key<T, 9, 11>, 1> keys;
+  Heads<Value<T, 9, 4>, 1> values;
+  KeyValueCache<T, 9, 11, 4> cache;
+  Heads<RollingKeyValueCache<T, 9, 11, 4>, 1> rings;
+  Heads<OutputAndLogSumExp<T, 6, 4>, 2> in_heads;
   bool same = false;
 
   void run(size_t earlier_keys) {
     output[0] = attention(query, key, value);
     output[1] = attention(query, key, value, causal_after(earlier_keys));
     output[2] = attention<Rule{.scale = Scale::of(0.75)}>(query, key, value, mask);
+    output[2] = output[2] + hard_attention(query, key, value, mask);
+    output[2] = output[2] + streaming_attention<4>(query, key, value, mask, no_bias, Sink{T(1)});
+    in_heads = attention_with_log_sum_exp<Rule{.alibi = true}>(queries, keys, values, mask);
+    if (cache.append(key, value)) output[1] = output[1] + attention(query, cache);
+    append(rings, keys, values);
+    output[1] = output[1] + attention<Rule{.window_left = 3}>(queries, rings)[1];
     weights = attention_weights(query, key, mask);
     output[0] = output[0] + weights * value.matrix - T(2) * transpose(transpose(output[2]));
     copy = weights;
