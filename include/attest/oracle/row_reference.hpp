@@ -165,6 +165,8 @@ struct Ends {
               ReferenceElement& element) const {
     element.value = low;  // the best that is known, certified or not
     element.width = 1.001 * static_cast<double>(Float<Bits>(interval.high - interval.low));
+    // 0 is for exact numbers; this width may have underflowed
+    if (interval.high > interval.low) element.width = std::max(element.width, 0x1p-1074);
     if (!same_number(low, high)) return false;
     element.certificate = certificate_of<Bits>;
     return true;
