@@ -107,10 +107,11 @@ constexpr bool rows_sum_to_one(const Matrix<T, R, C>& weights, const Visible& vi
     } else {
       double sum = 0;
       for (size_t j = 0; j < C; ++j) sum = sum + static_cast<double>(weights.entries[i][j]);
-      const double additions = static_cast<double>(n < C / 32 + 6 ? n : C / 32 + 6);
-      const double bound = additions * unit_roundoff<T> *
-                           (1 + additions * unit_roundoff<T>)+static_cast<double>(n) *
-                           (0x1p-53 + smallest_number<T>);
+      constexpr double u = unit_roundoff<T>;
+      constexpr double each = 0x1p-53 + smallest_number<T> + half_unit<T>;
+      const double count = static_cast<double>(n);
+      const double additions = n < C / 32 + 6 ? count : static_cast<double>(C / 32 + 6);
+      const double bound = additions * u * (1 + additions * u) + count * each;
       if (!(magnitude(sum - static_cast<double>(expected)) <= bound)) return false;
     }
   }
@@ -299,9 +300,11 @@ constexpr bool linearity_in_values(const Attend& attention, const Q& q, const K&
       } else {
         const double ax = static_cast<double>(a) * static_cast<double>(x);
         const double by = static_cast<double>(b) * static_cast<double>(y);
-        const double allowed = of_both.error.entries[i][t] +
-                               magnitude(static_cast<double>(a)) * of_v.error.entries[i][t] +
-                               magnitude(static_cast<double>(b)) * of_w.error.entries[i][t] +
+        const auto times = [](const T& c, double error) {  // 0·∞ is 0
+          return c == T(0) ? 0 : magnitude(static_cast<double>(c)) * error;
+        };
+        const double allowed = of_both.error.entries[i][t] + times(a, of_v.error.entries[i][t]) +
+                               times(b, of_w.error.entries[i][t]) +
                                3 * 0x1p-53 * (magnitude(ax) + magnitude(by));
         if (!(magnitude(static_cast<double>(of_both.output.entries[i][t]) - (ax + by)) <= allowed))
           return false;
