@@ -59,7 +59,7 @@ ratio = (1 + 2 * e / (2 + n * (1 + e))) * (1 + e_quotient) / (1 + e_denominator)
 
 { difference in [-0.2877, 0.4055] /\ k in [-29, -1]
   /\ ln2_rest in [-1b-98, 1b-98]  # ln 2 is ln2_high + ln2_low and this
-  /\ c_error in [-1b-55, 1b-55] /\ d_error in [-1b-55, 1b-55]  # the polynomial of degree 9: 2^-55.7, by its values
+  /\ c_error in [-1b-55, 1b-55] /\ d_error in [-1b-55, 1b-55]  # the polynomial of degree 9: tests/tanh.cpp
   /\ exact_m in [-1, -0.2499] /\ power in [1b-29, 0.5] /\ p_error in [-0x1.bp-54, 0x1.bp-54]
   /\ s in [-0.2877, -1b-148] /\ e_term in [-1b-50, 1b-50] /\ e_middle in [-1b-53, 1b-53] /\ e_sum in [-1b-53, 1b-53]
   /\ n in [-0.2525, 0] /\ e in [-0x1.5p-53, 0x1.5p-53] /\ e_quotient in [-1b-53, 1b-53]
