@@ -169,6 +169,20 @@ static_assert(in_heads[1] == streaming_attention<3>(qf, kf, vf, everything, Alib
                   in_heads[0] == streaming_attention<3>(qf, kf, vf, everything, Alibi{0x1p-4f}),
               "with its slope");
 
+// A tile knows its place among the keys: ALiBi measures from there. And what has met no key is
+// nothing, whatever a rule returns for it in the end.
+constexpr auto two_keys_on = matrix({{-2 * 0x1p-8f, -3 * 0x1p-8f, -4 * 0x1p-8f, -5 * 0x1p-8f},
+                                     {-1 * 0x1p-8f, -2 * 0x1p-8f, -3 * 0x1p-8f, -4 * 0x1p-8f}});
+static_assert(partial_attention<Rule{.alibi = true}>(qf, kf, vf, 2).mean ==
+                  attention(qf, kf, vf, everything, two_keys_on),
+              "distances to keys 2 to 5");
+constexpr auto hidden = [](size_t, size_t) { return false; };
+static_assert(partial_attention<mean_of_all>(qf, kf, vf, 0, hidden) ==
+                      PartialAttention<float, 2, 1>{} &&
+                  partial_attention<Rule{.empty_row = EmptyRow::nan}>(qf, kf, vf, 0, hidden) ==
+                      PartialAttention<float, 2, 1>{},
+              "nothing met is nothing");
+
 template <size_t tile>
 concept can_stream = requires {
   streaming_attention<tile>(qf, kf, vf);

@@ -58,7 +58,7 @@ struct RollingKeyValueCache {
   using value_type = Value<T, W, Dv>;
   using number_type = T;
   static constexpr bool rolls = true;
-  static constexpr size_t slots = W + lanes - 1;
+  static constexpr size_t slots = W;
 
   key_type key;
   value_type value;
@@ -112,39 +112,27 @@ concept can_attend_to_caches =
         typename Q::head_type, typename Cache::head_type, typename PartOfHead<Visible>::type,
 typename PartOfHead<Bias>::type > ;
 
-// The tokens of a cache in the order in which they came: a selection (selection.hpp).
-struct FirstTokens {
-  size_t length;
+// The tokens of a cache in the order in which they came: a selection (selection.hpp). That the
+// oldest of a ring moves to slot 0 costs no bit: softmax pairs its summands by their distance, 32,
+// 16, … 1, so that moving all of them changes at most which of two is the first.
+struct TokensHeld {
+  size_t held, oldest_row, rows;
 
-  constexpr bool filled(size_t slot) const { return slot < length; }
-  constexpr size_t row(size_t slot) const { return slot; }
-  constexpr size_t key(size_t slot) const { return slot; }
-  constexpr size_t filled_slots(size_t) const { return length; }
-};
-template <class T, size_t Capacity, size_t D, size_t Dv>
-constexpr FirstTokens tokens_of(const KeyValueCache<T, Capacity, D, Dv>& cache) {
-  return {cache.length};
-}
-
-// softmax adds its weights in 32 lanes, token p in lane p mod 32. For the sum to be that of the
-// whole sequence to the bit, the oldest token stands in the slot that lets all keep their lane.
-struct LastTokens {
-  size_t held, oldest_row, oldest_slot, rows;
-
-  constexpr bool filled(size_t slot) const {
-    return slot >= oldest_slot && slot - oldest_slot < held;
-  }
+  constexpr bool filled(size_t slot) const { return slot < held; }
   constexpr size_t row(size_t slot) const {
-    const size_t place = oldest_row + slot - oldest_slot;
+    const size_t place = oldest_row + slot;
     return place < rows ? place : place - rows;
   }
-  constexpr size_t key(size_t slot) const { return slot - oldest_slot; }
+  constexpr size_t key(size_t slot) const { return slot; }
   constexpr size_t filled_slots(size_t) const { return held; }
 };
+template <class T, size_t Capacity, size_t D, size_t Dv>
+constexpr TokensHeld tokens_of(const KeyValueCache<T, Capacity, D, Dv>& cache) {
+  return {cache.length, 0, Capacity};
+}
 template <class T, size_t W, size_t D, size_t Dv>
-constexpr LastTokens tokens_of(const RollingKeyValueCache<T, W, D, Dv>& cache) {
-  const size_t oldest = cache.length - cache.held();
-  return {cache.held(), oldest % W, oldest % lanes, W};
+constexpr TokensHeld tokens_of(const RollingKeyValueCache<T, W, D, Dv>& cache) {
+  return {cache.held(), (cache.length - cache.held()) % W, W};
 }
 
 // The attention of head h of H to a cache; each row's denominator, and its output, zeros before.
