@@ -54,6 +54,29 @@ static_assert(exp(-0x1.d2259ap+3f) == 0x1.fa6636p-22f, "2^-52.6 from the middle"
 static_assert(exp(-0x1.e1dbe2p-8f) == 0x1.fc3fd2p-1f, "2^-51.7");
 static_assert(exp(-0x1.c1c4b8p-10f) == 0x1.ff1f4ep-1f, "2^-51.1");
 
+// They are in doubt, and their neighbours are not.
+constexpr bool is_in_doubt(float x) {
+  const double z = static_cast<double>(x) * attest::exp_tables::log2_e;
+  return attest::from_middle(attest::rough_exp2(z)) < attest::doubtful;
+}
+static_assert(is_in_doubt(-0x1.d2259ap+3f) && is_in_doubt(-0x1.e1dbe2p-8f));
+static_assert(!is_in_doubt(-0x1.d2259cp+3f) && !is_in_doubt(-0x1.d22598p+3f));
+static_assert(!is_in_doubt(0) && !is_in_doubt(-104), "what softmax sees most");
+
+// Side by side e^x is the same, with numbers in doubt, subnormal results and zeros among them.
+constexpr bool side_by_side() {
+  constexpr float x[8] = {0, -1, -10, -100, -0x1.d2259ap+3f, -0x1.9fe368p+6f, -1000, -3e38f};
+  float row[8] = {}, level[8] = {};
+  for (int j = 0; j < 8; ++j) row[j] = level[j] = x[j];
+  attest::exp_side_by_side<8>(row, 0);
+  for (float& y : level) y += 1;
+  attest::exp_side_by_side<3>(level, 1);
+  for (int j = 0; j < 8; ++j)
+    if (row[j] != exp(x[j]) || (j < 3 && level[j] != row[j])) return false;
+  return true;
+}
+static_assert(side_by_side());
+
 // Near 0, e^x = 1 + x + x^2/2 + ...: where 1 + x is the middle between two numbers, x^2/2 decides.
 static_assert(exp(0x1p-24f) == 0x1.000002p+0f && exp(-0x1p-25f) == 1);
 static_assert(exp(0x1p-53) == 0x1.0000000000001p+0 && exp(-0x1p-54) == 1);

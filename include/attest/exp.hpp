@@ -3,6 +3,7 @@
 
 // e^x rounded to nearest, ties to even, the same bits at compile time and at run time.
 #pragma once
+#include <stddef.h>
 #include <stdint.h>
 
 #include <attest/bits.hpp>
@@ -20,19 +21,20 @@ constexpr double cubic_term(double r, double r2) noexcept {
                       r2 * (cubic[6] + r * cubic[7] + r2 * (cubic[8] + r * cubic[9])))));
 }
 
-// e^x for the value -104 <= x <= 89 of a float, within 1.25·2^-53 of itself however a compiler
+// e^x for the value -104 <= x <= 89 of a float, within 1.24·2^-53 of itself however a compiler
 // contracts.
 //
-// With k = floor(x/ln 2 + 0.415) and r = x - k·ln 2, the result is 2^k·e^r and -0.288 <= r <=
-// 0.406. x - k·ln2_high is exact: both terms are multiples of 2^-44 whenever k is not 0, and they
-// differ by less than 1/2. Every other operation rounds; in units of 2^-53, absolute, that costs at
-// most
+// With k = floor(x/ln 2 + 0.415) and r = x - k·ln 2, the result is 2^k·e^r and ln(3/4) <= r <=
+// ln(3/2), up to 2^-45. x - k·ln2_high is exact: both terms are multiples of 2^-44 whenever k is
+// not 0, and they differ by less than 1/2. Every other operation rounds; in units of 2^-53,
+// absolute, that costs at most
 //   r, through r^2/2                                   0.11
 //   r^2/2, the cubic term, and the sum of the two      0.14
 //   e^r - 1, which lies in [-1/4, 1/2]                 0.25, or 0.125 if below 1/4 in magnitude
 //   e^r, which lies in [3/4, 3/2]                      1, or 0.5 below 1
-// and the polynomial itself 2^-60.3; relative to e^r their sum is less than 1.25 anywhere in the
-// interval. A fused multiply-add only leaves out one of the roundings.
+// A fused multiply-add only leaves out one of the roundings. Relative to e^r their sum is at most
+// 1.231 anywhere in the interval, which Gappa proves (proofs/gappa/near_exp.g); the polynomial
+// itself errs by 2^-60.3.
 constexpr double near_exp(double x) noexcept {
   using namespace exp_tables;
   const int k = static_cast<int>(x * log2_e + (256 + up)) - 256;
@@ -42,37 +44,26 @@ constexpr double near_exp(double x) noexcept {
          (1 + (r_high + (0.5 * (r * r) + (cubic_term(r, r * r) - k * ln2_low))));
 }
 
-// e^x rounded to the nearest float, for every float x, subnormal results, zero and infinity
-// included. A NaN gives a quiet NaN. Straight-line arithmetic in double: elements can be computed
-// side by side. No float has an e^x within 1.27·2^-53 of itself of the middle between two floats
-// (the closest is x = -0x1.d2259ap+3, 2^-52.645 away), so near_exp rounds to the right float.
-//
-// __builtin_bit_cast is what std::bit_cast calls: written out, it saves a third of clang's steps.
-constexpr float exp(float x) noexcept {
-  constexpr uint32_t highest = 0x42b17217;  // bits of 0x1.62e42ep+6: beyond, e^x > 2^128 - 2^103
-  constexpr uint32_t lowest = 0x42cff1b4;   // bits of 0x1.9fe368p+6: beyond, e^-x < 2^-150
-  constexpr uint32_t infinity = 0x7f800000;
-  const uint32_t word = __builtin_bit_cast(uint32_t, x);
-  const uint32_t magnitude = word & 0x7fffffff;
-  const uint32_t ordinary = magnitude <= (word >> 31 ? lowest : highest) ? 0xffffffff : 0;
-  const uint32_t result = __builtin_bit_cast(
-      uint32_t,
-      static_cast<float>(near_exp(static_cast<double>(__builtin_bit_cast(float, word & ordinary)))));
-  return __builtin_bit_cast(
-      float, (result & ordinary) | (~ordinary & (magnitude > infinity ? word | 0x00400000
-                                                 : word >> 31         ? 0
-                                                                      : infinity)));
+// e^x rounded to the nearest float, for every float x: slowly, for those that exp has doubts about.
+// No float has an e^x within 1.27·2^-53 of itself of the middle between two floats (the closest is
+// x = -0x1.d2259ap+3, 2^-52.645 away), so near_exp rounds to the right float.
+[[gnu::cold, gnu::noinline]] constexpr float exp_in_doubt(float x) noexcept {
+  if (x != x) return bits::quiet(x);
+  if (x > 0x1.62e42ep+6f) return bits::infinity<float>;  // e^x > 2^128 - 2^103
+  if (x < -0x1.9fe368p+6f) return 0;                     // e^x < 2^-150
+  return static_cast<float>(near_exp(static_cast<double>(x)));
 }
 
-// 2^x for the value -150 <= x <= 128 of a float, within 1.22·2^-53 of itself however a compiler
+// 2^x for the value -150 <= x <= 128 of a float, within 1.27·2^-53 of itself however a compiler
 // contracts.
 //
-// k = floor(x + 0.415) and r = x - k are exact; -0.416 <= r <= 0.585. Rounding costs at most, in
-// units of 2^-53, absolute,
+// k = floor(x + 0.415) and r = x - k are exact; log2(3/4) <= r <= log2(3/2), and r·ln2_short, of
+// 25 and 28 bits, is exact as well. Rounding costs at most, in units of 2^-53, absolute,
 //   r^2·q(r), which is below 0.095, and the sum with r·ln2_rest   0.36
 //   2^r - 1, which lies in [-1/4, 1/2]                            0.25, or 0.125 if below 1/4
 //   2^r, which lies in [3/4, 3/2]                                 1, or 0.5 below 1
-// and relative to 2^r less than 1.22; r·ln2_short is exact.
+// and relative to 2^r at most 1.243, which Gappa proves (proofs/gappa/near_exp2.g); the polynomial
+// itself errs by 2^-58.5.
 constexpr double near_exp2(double x) noexcept {
   using namespace exp_tables;
   const int k = static_cast<int>(x + (256 + up)) - 256;
@@ -91,19 +82,95 @@ constexpr double near_exp2(double x) noexcept {
 // 2^x rounded to the nearest float, in the same way. Five floats have a 2^x within 2^-52.7 of
 // itself of the middle between two floats (down to 2^-58.9; the sixth is 2^-51.6 away): each gives
 // way to its neighbour on the right side of the middle, whose result is the same float.
-constexpr float exp2(float x) noexcept {
-  constexpr uint32_t highest = 0x42ffffff;  // bits of the last float before 128
-  constexpr uint32_t lowest = 0x4315ffff;   // bits of the last float before 150: 2^-150 rounds to 0
-  constexpr uint32_t infinity = 0x7f800000;
+[[gnu::cold, gnu::noinline]] constexpr float exp2_in_doubt(float x) noexcept {
+  if (x != x) return bits::quiet(x);
+  if (x >= 128) return bits::infinity<float>;
+  if (x <= -150) return 0;  // 2^-150 is the middle between 0 and the smallest number: to even
   const uint32_t asked = __builtin_bit_cast(uint32_t, x);
   const uint32_t word = asked + (asked == 0x3b429d37) + (asked == 0xb52d1f9a) +
                         (asked == 0xb8d3d026) - (asked == 0xbaec2b40) - (asked == 0xbcf3a937);
-  const uint32_t magnitude = word & 0x7fffffff;
-  const uint32_t ordinary = magnitude <= (word >> 31 ? lowest : highest) ? 0xffffffff : 0;
-  const double y = static_cast<double>(__builtin_bit_cast(float, word & ordinary));
-  const uint32_t result = __builtin_bit_cast(uint32_t, static_cast<float>(near_exp2(y)));
-  const uint32_t special = magnitude > infinity ? word | 0x00400000 : word >> 31 ? 0 : infinity;
-  return __builtin_bit_cast(float, (result & ordinary) | (special & ~ordinary));
+  return static_cast<float>(near_exp2(static_cast<double>(__builtin_bit_cast(float, word))));
+}
+
+// The bits of 2^z for -152 <= z <= 128, within 2^-38 of itself however a compiler contracts: all a
+// float needs, but for one in 8,000.
+//
+// k, the integer nearest to z, and f = z - k are exact: z + to_integer, of which the last bit is
+// worth 1, ends in the bits of k. The polynomial of 2^f errs by less than 2^-38.7, its rounding by
+// less than 2^-51, which Gappa proves (proofs/gappa/rough_exp2.g), and where z stands for
+// x·log2(e), the rounding of the two by less than 2^-45.
+constexpr uint64_t rough_exp2(double z) noexcept {
+  using namespace exp_tables;
+  constexpr double to_integer = 0x1.8p+52;
+  const double shifted = z + to_integer;
+  const double f = z - (shifted - to_integer);
+  const double f2 = f * f;
+  return __builtin_bit_cast(
+             uint64_t,
+             (1 + f * rough[0]) + f2 * ((rough[1] + f * rough[2]) +
+                                        f2 * ((rough[3] + f * rough[4]) +
+                                              f2 * ((rough[5] + f * rough[6]) + f2 * rough[7])))) +
+         (__builtin_bit_cast(uint64_t, shifted) << 52);
+}
+
+// A double within 2^-38 of the exact value rounds to the right float unless the middle between two
+// floats lies as near, which the 29 bits that a float cuts off tell: they are then within 2^15 of
+// 2^28. This is their distance from a little more than that below the middle, times 8; in doubt are
+// those below `doubtful`.
+//
+// The bound does for subnormal results as well: `doubtful` is a quarter of the number of floats
+// from the first with a subnormal result, -0x1.5d58ap+6, to -104, whose result is zero.
+inline constexpr uint32_t first_subnormal = 0xc2aeac50;  // the bits of that float
+inline constexpr uint32_t doubtful = (0xc2d00000 - first_subnormal) / 4;
+static_assert(doubtful >= 2 * 8 * (1 << 15));
+constexpr uint32_t from_middle(uint64_t word) noexcept {
+  return (static_cast<uint32_t>(word) << 3) - (0x80000000 - doubtful / 2);
+}
+
+// e^x rounded to the nearest float, for every float x, subnormal results, zero and infinity
+// included. A NaN gives the same NaN, quiet.
+//
+// __builtin_bit_cast is what std::bit_cast calls: written out, it saves a third of clang's steps.
+constexpr float exp(float x) noexcept {
+  if ((__builtin_bit_cast(uint32_t, x) & 0x7fffffff) >= (first_subnormal & 0x7fffffff)) [[unlikely]]
+    return exp_in_doubt(x);
+  const uint64_t word = rough_exp2(static_cast<double>(x) * exp_tables::log2_e);
+  if (from_middle(word) < doubtful) [[unlikely]]
+    return exp_in_doubt(x);
+  return static_cast<float>(__builtin_bit_cast(double, word));
+}
+
+// 2^x rounded to the nearest float, in the same way.
+constexpr float exp2(float x) noexcept {
+  constexpr uint32_t highest = 0x42fc0000;  // the bits of 126: 2^-126 is the smallest normal number
+  if ((__builtin_bit_cast(uint32_t, x) & 0x7fffffff) > highest) [[unlikely]]
+    return exp2_in_doubt(x);
+  const uint64_t word = rough_exp2(static_cast<double>(x));
+  if (from_middle(word) < doubtful) [[unlikely]]
+    return exp2_in_doubt(x);
+  return static_cast<float>(__builtin_bit_cast(double, word));
+}
+
+// e^(x_j - largest) of each of N numbers not above `largest`, in place: the floats that exp gives,
+// side by side, so that a compiler can make vectors of them. Where one of them is in doubt all are
+// computed again one by one, which happens to one of 250 rows of 32; where some results are
+// subnormal, always.
+template <size_t N>
+constexpr void exp_side_by_side(float* x, float largest) noexcept {
+  // Below -104, e^x rounds to zero. It is no constant, for of a constant GCC 12 makes no maximum.
+  const float lowest = -104 + 0 * largest;
+  float difference[N];
+  for (size_t j = 0; j < N; ++j) difference[j] = x[j] - largest < lowest ? lowest : x[j] - largest;
+  uint32_t closest = 0xffffffff;
+  for (size_t j = 0; j < N; ++j) {
+    const uint32_t beyond = (__builtin_bit_cast(uint32_t, difference[j]) - first_subnormal) / 4;
+    closest = beyond < closest ? beyond : closest;
+    const uint64_t word = rough_exp2(static_cast<double>(difference[j]) * exp_tables::log2_e);
+    closest = from_middle(word) < closest ? from_middle(word) : closest;
+    x[j] = static_cast<float>(__builtin_bit_cast(double, word));
+  }
+  if (closest < doubtful) [[unlikely]]
+    for (size_t j = 0; j < N; ++j) x[j] = exp(difference[j]);
 }
 
 // The significand of 2^(k/64)·e^r for 0 <= r < 0.0109, given with 134 bits behind the point:

@@ -52,6 +52,19 @@ inline constexpr double quadratic[11] = {
     0x1.dbb12ddc3f1b7p-36,
 };
 
+// 2^f = 1 + f·(rough[0] + ... + rough[7]·f^7) for -1/2 <= f <= 1/2, up to 2^-38.8 of 2^f: through
+// the Chebyshev points, rounded to double.
+inline constexpr double rough[8] = {
+    0x1.62e42fef9cc69p-1,
+    0x1.ebfbdff82a734p-3,
+    0x1.c6b08da70cce3p-5,
+    0x1.3b2ab70ad2565p-7,
+    0x1.5d877598350dep-10,
+    0x1.4308c7183d6a2p-13,
+    0x1.00c0e4e15189cp-16,
+    0x1.63b2d7971923fp-20,
+};
+
 // 64/ln 2, rounded to nearest. ln(2)/64·2^198 truncated, in words of 64 bits, the highest first.
 inline constexpr double log2_e_times_64 = 0x1.71547652b82fep+6;
 inline constexpr uint64_t ln2_over_64[3] = {

@@ -7,6 +7,7 @@
 #include <attest/exp.hpp>
 #include <attest/mask.hpp>
 #include <attest/matrix.hpp>
+#include <attest/special.hpp>
 
 namespace attest {
 
@@ -37,9 +38,12 @@ template <class T, size_t N>
 constexpr T sum_in_lanes(const T (&x)[N]) {
   constexpr size_t width = used_lanes<N>, whole = N - N % width;
   T lane[width];
-  for (size_t l = 0; l < width; ++l) lane[l] = x[l];
-  for (size_t j = width; j < whole; j += width)
-    for (size_t l = 0; l < width; ++l) lane[l] = lane[l] + x[j + l];
+  if constexpr (whole > width)
+    for (size_t l = 0; l < width; ++l) lane[l] = x[l] + x[width + l];
+  else
+    for (size_t l = 0; l < width; ++l) lane[l] = x[l];
+  for (size_t turn = 2; turn < whole / width; ++turn)
+    for (size_t l = 0; l < width; ++l) lane[l] = lane[l] + x[turn * width + l];
   for (size_t l = 0; l < N - whole; ++l) lane[l] = lane[l] + x[whole + l];
   return folded<lanes / 2>(lane, [](const T& a, const T& b) { return a + b; });
 }
@@ -49,9 +53,13 @@ template <class T, size_t N>
 constexpr T largest_in_lanes(const T (&x)[N]) {
   constexpr size_t width = used_lanes<N>, whole = N - N % width;
   T lane[width];
-  for (size_t l = 0; l < width; ++l) lane[l] = x[l];
-  for (size_t j = width; j < whole; j += width)
-    for (size_t l = 0; l < width; ++l) lane[l] = x[j + l] > lane[l] ? x[j + l] : lane[l];
+  if constexpr (whole > width)
+    for (size_t l = 0; l < width; ++l) lane[l] = x[width + l] > x[l] ? x[width + l] : x[l];
+  else
+    for (size_t l = 0; l < width; ++l) lane[l] = x[l];
+  for (size_t turn = 2; turn < whole / width; ++turn)
+    for (size_t l = 0; l < width; ++l)
+      lane[l] = x[turn * width + l] > lane[l] ? x[turn * width + l] : lane[l];
   for (size_t l = 0; l < N - whole; ++l) lane[l] = x[whole + l] > lane[l] ? x[whole + l] : lane[l];
   return folded<lanes / 2>(lane, [](const T& a, const T& b) { return b > a ? b : a; });
 }
@@ -79,10 +87,34 @@ struct SoftmaxDenominator {
   T total{};
 };
 
+// What stands for a hidden score: −∞, whose exponential is zero, or else a visible score.
+template <class T>
+constexpr T hidden_score(const T& visible_score) {
+  if constexpr (is_float_or_double<T>)
+    return -bits::infinity<T>;
+  else
+    return visible_score;
+}
+
+// e^{x_j − largest} in place, for begin ≤ j < end; of floats, for all lanes from the one of begin
+// to the one of end − 1.
+template <class T, size_t N>
+constexpr void exp_of_differences(T (&x)[N], const T& largest, size_t begin, size_t end) {
+  if constexpr (is_same_type<T, float>) {
+    constexpr size_t width = used_lanes<N>, rest = N % width, whole = N - rest;
+    for (size_t j = begin - begin % width; j < whole && j < end; j += width)
+      exp_side_by_side<width>(x + j, largest);
+    if constexpr (rest != 0)
+      if (end > whole) exp_side_by_side<rest>(x + whole, largest);
+  } else {
+    for (size_t j = begin; j < end; ++j) x[j] = exp(x[j] - largest);
+  }
+}
+
 // The weights of row i over the entries it may see, in place; an entry it may not see gets weight
 // zero, and a row that sees nothing is all zeros. Between the first and the last visible entry the
-// hidden ones are computed with, as if they were the first, and then set to zero: loops without
-// branches are what a compiler makes vectors of. Scores are finite: e^{x_j − max} with the row's
+// hidden ones are computed with: loops without branches are what a compiler makes vectors of.
+// Scores are finite: e^{x_j − max} with the row's
 // maximum subtracted is then in (0, 1] or underflows to 0, the sum is in [1, n], and nothing
 // overflows whatever the size of the scores. Shifting all scores by one number changes nothing but
 // their rounding.
@@ -112,12 +144,16 @@ constexpr SoftmaxDenominator<T> softmax_row(T (&x)[N], const Visible& visible, s
     return {};
   }
   while (!sees(visible, i, end - 1)) --end;
-  const T first = x[begin];
-  for (size_t j = 0; j < N; ++j) x[j] = sees(visible, i, j) ? x[j] : first;
+  for (size_t j = 0; j < N; ++j) x[j] = sees(visible, i, j) ? x[j] : hidden_score(x[begin]);
   T largest = largest_in_lanes(x);
   if constexpr (has_score<Sink>) largest = sink.score > largest ? sink.score : largest;
-  for (size_t j = begin; j < end; ++j) x[j] = exp(x[j] - largest);
-  for (size_t j = 0; j < N; ++j) x[j] = sees(visible, i, j) ? x[j] : T(0);
+  exp_of_differences(x, largest, begin, end);
+  if constexpr (is_float_or_double<T>) {
+    for (size_t j = 0; j < begin; ++j) x[j] = 0;
+    for (size_t j = end; j < N; ++j) x[j] = 0;
+  } else {
+    for (size_t j = 0; j < N; ++j) x[j] = sees(visible, i, j) ? x[j] : T(0);
+  }
   T total = sum_in_lanes(x);
   if constexpr (has_score<Sink>) total = total + exp(sink.score - largest);
   for (size_t j = begin; j < end; ++j) x[j] = x[j] / total;

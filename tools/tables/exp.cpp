@@ -72,6 +72,21 @@ int main() {
   for (const Real& coefficient : quadratic) std::printf("    %s,\n", hex(coefficient).c_str());
   std::puts("};");
 
+  // (2^f − 1)/f = Σ fⁿ·(ln 2)ⁿ⁺¹/(n+1)!
+  const auto linear = series([](int n) { return Real(pow(ln2(), n + 1) / factorial(n + 1)); });
+  const Real half = Real(1) / 2;
+  const auto rough = rounded(interpolate(linear, Real(-half), half, 7));
+  const double rough_error = largest_log2(
+      [&](const Real& f) { return Real((evaluate(rough, f) - linear(f)) * f / exp(f * ln2())); },
+      Real(-half), half);
+  std::printf(
+      "\n// 2^f = 1 + f·(rough[0] + ... + rough[7]·f^7) for -1/2 <= f <= 1/2, up to 2^%.1f of 2^f: "
+      "through\n// the Chebyshev points, rounded to double.\n"
+      "inline constexpr double rough[8] = {\n",
+      rough_error);
+  for (const Real& coefficient : rough) std::printf("    %s,\n", hex(coefficient).c_str());
+  std::puts("};");
+
   std::puts(
       "\n// 64/ln 2, rounded to nearest. ln(2)/64·2^198 truncated, in words of 64 bits, the "
       "highest first.");
