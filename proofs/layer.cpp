@@ -100,6 +100,23 @@ constexpr Matrix<Rational, 3, 4> written_out() {
 static_assert(output == written_out(), "S3, S11: MultiHead(Q, K, V) = Concat(head_1, ...) W^O");
 static_assert(output[0][0] != output[1][0], "and its rows differ");
 
+// The bias of the keys adds one number, q·b, to all scores of a query, and softmax does not mind:
+// without a sink the layer is the same without it. So its place is checked here.
+constexpr auto without_key_bias = [] {
+  auto result = layer;
+  result.key.bias = {};
+  return result;
+}();
+static_assert(layer.key.bias != without_key_bias.key.bias &&
+                  self_attention<unscaled>(without_key_bias, tokens) == output,
+              "b^K changes nothing");
+static_assert(layer.query.bias == columns_from<0, 4>(in_proj_bias) &&
+                  layer.key.bias[0][0] == in_proj_bias[0][4] &&
+                  layer.key.bias[0][3] == in_proj_bias[0][7] &&
+                  layer.value.bias[0][0] == in_proj_bias[0][8] &&
+                  layer.value.bias[0][3] == in_proj_bias[0][11],
+              "in_proj_bias is that of the queries, the keys and the values, in this order");
+
 // Stored the other way: the layer as ONNX holds it.
 constexpr auto onnx_layer = from_onnx<2>(transpose(in_proj_weight), in_proj_bias,
                                          transpose(out_proj_weight), out_proj_bias);
@@ -107,6 +124,7 @@ static_assert(self_attention<unscaled>(onnx_layer, tokens) == output,
               "S20: both conventions give the same outputs");
 static_assert(std::is_same_v<decltype(transpose(layer)), std::remove_const_t<decltype(onnx_layer)>>,
               "transpose stores a layer the other way");
+static_assert(onnx_layer.key.bias == layer.key.bias && onnx_layer.value.bias == layer.value.bias);
 constexpr auto float_layer =
     from_pytorch<2>(floats<12, 4>(1), floats<1, 12>(2), floats<4, 4>(3), floats<1, 4>(4));
 constexpr auto float_tokens = floats<3, 4>(5);
@@ -135,6 +153,7 @@ static_assert(
 static_assert(separate.key.bias == matrix({{in_proj_bias[0][4], in_proj_bias[0][5],
                                             in_proj_bias[0][6], in_proj_bias[0][7]}}),
               "the middle third of in_proj_bias is that of the keys");
+static_assert(separate.value.bias == layer.value.bias && separate.query.bias == layer.query.bias);
 constexpr auto others = multi_head_attention<unscaled>(
     separate, tokens, integers<Rational, 7, 3>(9), integers<Rational, 7, 5>(10));
 static_assert(std::is_same_v<decltype(others), const Matrix<Rational, 3, 4>>,
@@ -209,6 +228,10 @@ static_assert(self_attention<unscaled>(layer, batch, causal) ==
 static_assert(cross_attention<unscaled>(layer, batch, memory) ==
                   Batch{crossed, cross_attention<unscaled>(layer, batch[1], memory)},
               "S12: others that are no Batch are shared");
+constexpr Batch memories{memory, integers<Rational, 5, 4>(24)};
+static_assert(cross_attention<unscaled>(layer, batch, memories)[1] ==
+                  cross_attention<unscaled>(layer, batch[1], memories[1]),
+              "S12: others of a Batch are each sequence's own");
 
 // Gradients. The derivatives of Σ d_output·output are differences where it is linear in what is
 // changed: in the map to the output, in the map to the values, in the tokens that values are made
@@ -312,7 +335,10 @@ constexpr Batch d_outputs{d_output, integers<Rational, 3, 4>(23)};
 constexpr auto first = cross_attention_gradient<unscaled>(quiet, batch[0], memory, d_outputs[0]);
 constexpr auto second = cross_attention_gradient<unscaled>(quiet, batch[1], memory, d_outputs[1]);
 constexpr auto of_batch = cross_attention_gradient<unscaled>(quiet, batch, memory, d_outputs);
-static_assert(of_batch.layer.key.weight == first.layer.key.weight + second.layer.key.weight &&
+static_assert(of_batch.layer.query.weight == first.layer.query.weight + second.layer.query.weight &&
+                  of_batch.layer.key.weight == first.layer.key.weight + second.layer.key.weight &&
+                  of_batch.layer.value.weight ==
+                      first.layer.value.weight + second.layer.value.weight &&
                   of_batch.layer.output.bias ==
                       first.layer.output.bias + second.layer.output.bias &&
                   of_batch.others == first.others + second.others &&
