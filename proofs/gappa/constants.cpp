@@ -57,6 +57,14 @@ bool print(std::string_view name) {
       define_short(numbered("short", n), sincos_tables::one_over_factorial[n]);
     for (int n = 0; n <= 33; ++n)
       define_wide(numbered("wide", n), sincos_tables::one_over_factorial[n]);
+  } else if (name == "near_exp") {
+    for (int n = 0; n <= 9; ++n) define(numbered("cubic", n), exp_tables::cubic[n]);
+  } else if (name == "near_exp2") {
+    define("ln2_short", exp_tables::ln2_short);
+    define("ln2_rest", exp_tables::ln2_rest);
+    for (int n = 0; n <= 10; ++n) define(numbered("quadratic", n), exp_tables::quadratic[n]);
+  } else if (name == "rough_exp2") {
+    for (int n = 0; n <= 7; ++n) define(numbered("rough", n), exp_tables::rough[n]);
   } else if (name == "tanh") {
     define("ln2_high", exp_tables::ln2_high);
     define("ln2_low", exp_tables::ln2_low);
@@ -72,6 +80,9 @@ bool print(std::string_view name) {
 
 int main(int argc, char** argv) {
   if (argc == 2 && print(argv[1])) return 0;
-  std::fputs("usage: constants log | rsqrt_start | sincos | tanh | wide_tanh\n", stderr);
+  std::fputs(
+      "usage: constants log | near_exp | near_exp2 | rough_exp2 | rsqrt_start | sincos | tanh | "
+      "wide_tanh\n",
+      stderr);
   return 2;
 }
