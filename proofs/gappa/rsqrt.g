@@ -42,4 +42,4 @@ root = rnd((1 + r) / s);
 (third_fused - s) / s -> (third_fused - exact_last) / s - e3 * e3 * (3 + e3) / 2 {s <> 0};
 (both_fused - s) / s -> (both_fused - exact_last) / s - e3 * e3 * (3 + e3) / 2 {s <> 0};
 
-(separate - s) / s, (second_fused - s) / s, (third_fused - s) / s, (both_fused - s) / s $ s in 128;
+(separate - s) / s, (second_fused - s) / s, (third_fused - s) / s, (both_fused - s) / s $ s in 64;

@@ -92,5 +92,5 @@ unit - exact_unit ->
   exact_unit * e_sum +
   s * ((0.5 + s * exact_d) * e_middle + s * exact_d * e_term * (1 + e_middle)) * (1 + e_sum);
 
-p - exact_p $ difference in 8;
-(result - exact_result) / exact_result $ exact_m in 64;
+p - exact_p $ difference in 4;
+(result - exact_result) / exact_result $ exact_m in 32;
