@@ -28,6 +28,8 @@ struct Work {
   KeyValueCache<T, 9, 11, 4> cache;
   Heads<RollingKeyValueCache<T, 9, 11, 4>, 1> rings;
   Heads<OutputAndLogSumExp<T, 6, 4>, 2> in_heads;
+  MultiHeadAttention<T, 6, 2, 1> layer;
+  Matrix<T, 5, 6> tokens, d_output;
   bool same = false;
 
   void run(size_t earlier_keys) {
@@ -40,6 +42,10 @@ struct Work {
     if (cache.append(key, value)) output[1] = output[1] + attention(query, cache);
     append(rings, keys, values);
     output[1] = output[1] + attention<Rule{.window_left = 3}>(queries, rings)[1];
+    tokens = tokens + sinusoidal_positions<T, 5, 6>(earlier_keys);
+    queries = rotated(queries, angles<T, 4>(), earlier_keys);
+    layer = self_attention_gradient(layer, tokens, d_output, causal).layer;
+    d_output = d_output - self_attention(layer, tokens, causal);
     weights = attention_weights(query, key, mask);
     output[0] = output[0] + weights * value.matrix - T(2) * transpose(transpose(output[2]));
     copy = weights;
