@@ -203,23 +203,26 @@ constexpr void add_gradients_of_head(const Query<T, Tq, D>& query, const K& key,
 // rule returns for it: of zeros, none; of the mean, d_output/Tk for each value; of NaN, NaN for
 // each value. A hidden key with a score (softcap after the mask) has a value but no key of its own.
 //
-// Error, to first order in the unit roundoff u; φ_ij as stated at attention, n the keys a query
-// sees and the sink, m the queries, d_v the width of the values, all sums over the keys seen:
-//   of p_ij:  ω_ij·p_ij,  ω_ij = φ_ij + Σ_k p_ik φ_ik + n·u
-//   of d_p_ij: e_ij = d_v·u·Σ_t |d_output_it v_jt|
-//   of D_i:   E_i = Σ_j p_ij (φ_ij |d_p_ij − D_i| + e_ij) + 2·n·u·Σ_j p_ij |d_p_ij|
-//   of d_s_ij: p_ij·(e_ij + E_i + (ω_ij + 2·u)·|d_p_ij − D_i|), the same with |… − D_i + d_l_i| and
-//             2·u·|D_i − d_l_i| more where there is a d_l
-//   of scale·d_z_ij: g_ij = scale·(1 − tanh²)·(the error of d_s_ij + (1 + 2 + …)·u·|d_s_ij|): 1 for
-//             the product, 2 where scale is the rounded 1/√d, and with a softcap
-//             6 + 2·|z_ij/softcap| and (2/softcap)·|the error of z_ij|/u more
-//   of d_query_it: Σ_j (g_ij + n·u·|scale·d_z_ij|)·|k_jt|
-//   of d_key_jt:   Σ_i (g_ij + m·u·|scale·d_z_ij|)·|q_it|
-//   of d_value_jt: Σ_i (ω_ij + m·u)·p_ij·|d_output_it|
-//   of d_sink:     Σ_i p_i,sink·(E_i + (ω_i,sink + (m + 3)·u)·|D_i − d_l_i|)
-// The weights' own error counts twice: in p_ij as factor, and in D_i, where only what it does to
-// the centred d_p_ij − D_i is left. Underflow adds the smallest subnormal a few times per term,
-// multiplied by what that term is multiplied with.
+// Error, to first order in the unit roundoff u. φ_ij is the relative error of e^{s_ij − max} stated
+// at attention, n the keys a query sees and its sink, m the queries, d_v the width of the values,
+// y_ij = d_p_ij − D_i + d_l_i; all sums over keys include the sink:
+//   p_ij:      ω_ij·p_ij,  ω_ij = φ_ij + Σ_k p_ik φ_ik + n·u
+//   d_p_ij:    e_ij = d_v·u·Σ_t |d_output_it v_jt|
+//   D_i − d_l_i: E_i = Σ_j p_ij (φ_ij |d_p_ij − D_i| + e_ij + 2·n·u·|d_p_ij|), and with a d_l
+//              u·|D_i − d_l_i| more, in base two 2·u·|d_l_i| besides
+//   d_s_ij:    p_ij·(e_ij + E_i + (ω_ij + 2·u)·|y_ij|)
+//   d_z_ij:    (1 − tanh²)·(that of d_s_ij + ((6 + 2·|x|)·u + 2·|tanh x|·ζ/softcap)·|d_s_ij|) with
+//              a softcap, x = z_ij/softcap and ζ the error of z_ij
+//   g_ij = scale·d_z_ij: γ_ij = |scale|·(that of d_z_ij) + 3·u·|g_ij|, 1/√d rounded; u·|g_ij| where
+//              scale is a given number
+//   d_query_it: Σ_j (γ_ij + n·u·|g_ij|)·|k_jt|
+//   d_key_jt:   Σ_i (γ_ij + m·u·|g_ij|)·|q_it|
+//   d_value_jt: Σ_i (ω_ij + m·u)·p_ij·|d_output_it|
+//   d_sink:     Σ_i p_i,sink·(E_i + (ω_i,sink + (m + 1)·u)·|y_i,sink|)
+// A weight's own error comes in twice: as the factor p_ij, and in D_i, where what all weights have
+// in common but their sum cancels, hence the centred d_p_ij − D_i. Underflow adds the smallest
+// subnormal a few times for each term, multiplied by what the term is multiplied with. On random
+// calls the largest error observed is half the bound (tests/gradient.cpp).
 template <Rule rule = Rule{}, class Q, class K, class V, class DOutput, class Visible = Everything,
           class Bias = NoBias, class Sink = NoSink>
 requires can_differentiate_attention<Q, K, V, DOutput, Visible, Bias>
