@@ -15,6 +15,7 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #ifdef ATTEST_HAS_GCEM
@@ -39,6 +40,11 @@ std::vector<T> arguments(std::size_t n) {
 
 constexpr std::size_t many = 4096;
 
+// What the time of a run is divided by.
+void calls(benchmark::State& state, std::size_t count) {
+  state.counters["calls"] = static_cast<double>(count);
+}
+
 // How long one of many independent calls takes.
 template <class T, class Loop>
 void throughput(benchmark::State& state, Loop loop) {
@@ -49,6 +55,7 @@ void throughput(benchmark::State& state, Loop loop) {
     benchmark::DoNotOptimize(result.data());
     benchmark::ClobberMemory();
   }
+  calls(state, many);
 }
 // The same function over all of an array, the loop open to the optimiser.
 template <auto function, class T>
@@ -71,6 +78,14 @@ void latency(benchmark::State& state, Function function) {
           std::bit_cast<T>(std::bit_cast<Word>(argument) | (std::bit_cast<Word>(last) & nothing)));
     benchmark::DoNotOptimize(last);
   }
+  calls(state, many);
+}
+
+// What softmax does to a row whose largest score is 0.
+void side_by_side(const float* x, float* result, std::size_t n) {
+  std::memcpy(result, x, n * sizeof *x);
+  for (std::size_t i = 0; i + attest::lanes <= n; i += attest::lanes)
+    attest::exp_side_by_side<attest::lanes>(result + i, 0);
 }
 
 template <class T>
@@ -90,11 +105,10 @@ void register_exp(const std::string& type) {
   };
   add("attest", "throughput", [](auto& s) { throughput<T>(s, each<attest_exp<T>, T>); });
   add("libc", "throughput", [](auto& s) { throughput<T>(s, each<libc_exp<T>, T>); });
-  add("attest", "throughput without vectors", [](auto& s) {
-    throughput<T>(s, [](const T* x, T* y, std::size_t n) { measured::plain_exp(x, y, n); });
-  });
-  add("libc", "throughput without vectors",
-      [](auto& s) { throughput<T>(s, each<libc_exp<T>, T>); });
+  if constexpr (std::is_same_v<T, float>) {
+    add("attest", "side by side", [](auto& s) { throughput<T>(s, side_by_side); });
+    add("libc", "side by side", [](auto& s) { throughput<T>(s, each<libc_exp<T>, T>); });
+  }
   add("attest", "latency", [](auto& s) { latency<T>(s, attest_exp<T>); });
   add("libc", "latency", [](auto& s) { latency<T>(s, libc_exp<T>); });
 #ifdef ATTEST_HAS_GCEM
@@ -112,18 +126,23 @@ void libc_softmax(float* x, std::size_t n) {
   for (std::size_t j = 0; j < n; ++j) x[j] = x[j] / total;
 }
 
-// Softmax works in place: each run begins with a copy of the scores, a hundredth of the time.
+// Softmax works in place: each run begins with a copy of the scores, a hundredth of the time. It
+// takes as many rows as hold 8192 numbers, so that no row waits for its own copy and no branch on a
+// mask is learnt by heart.
+constexpr std::size_t numbers = 8192;
+
 template <std::size_t N, class Softmax>
-void row(benchmark::State& state, Softmax softmax) {
-  const std::vector<float> scores = arguments<float>(N);
-  alignas(64) float x[N];
+void rows(benchmark::State& state, Softmax softmax) {
+  const std::vector<float> scores = arguments<float>(numbers);
+  alignas(64) static float x[numbers / N][N];
   for (auto _ : state) {
     std::memcpy(x, scores.data(), sizeof x);
     benchmark::DoNotOptimize(&x);
-    softmax(x);
+    for (std::size_t i = 0; i < numbers / N; ++i) softmax(x[i], i);
     benchmark::DoNotOptimize(&x);
     benchmark::ClobberMemory();
   }
+  calls(state, numbers / N);
 }
 
 std::string padded(std::size_t n) {
@@ -134,24 +153,28 @@ std::string padded(std::size_t n) {
 template <std::size_t N>
 void register_softmax() {
   using Row = float(&)[N];
-  static attest::Matrix<bool, 1, N> pattern;
+  static attest::Matrix<bool, numbers / N, N> pattern;
   std::uint32_t state = 2;
-  for (bool& seen : pattern[0]) seen = (state = state * 1664525u + 1013904223u) >> 30 != 0;
+  for (auto& row : pattern.entries)
+    for (bool& seen : row) seen = (state = state * 1664525u + 1013904223u) >> 30 != 0;
   const auto add = [](const char* what, const char* whose, auto softmax) {
     benchmark::RegisterBenchmark(
         ("softmax" + std::string(what) + ", " + padded(N) + "/" + whose).c_str(),
-        [softmax](auto& s) { row<N>(s, softmax); });
+        [softmax](auto& s) { rows<N>(s, softmax); });
   };
-  const auto plain = [](Row x) { measured::plain_softmax(x, N); };
-  const auto libc = [](Row x) { libc_softmax(x, N); };
-  add("", "attest", [](Row x) { attest::softmax_row(x, attest::everything, 0); });
+  const auto plain = [](Row x, std::size_t) { measured::plain_softmax(x, N); };
+  const auto libc = [](Row x, std::size_t) { libc_softmax(x, N); };
+  add("", "attest", [](Row x, std::size_t) { attest::softmax_row(x, attest::everything, 0); });
   add("", "plain", plain);
   add("", "libc", libc);
-  add(", causal, all seen", "attest", [](Row x) { attest::softmax_row(x, attest::causal, N - 1); });
+  add(", causal, all seen", "attest",
+      [](Row x, std::size_t) { attest::softmax_row(x, attest::causal, N - 1); });
   add(", causal, all seen", "plain", plain);
   add(", causal, all seen", "libc", libc);
-  add(", mask, 3 of 4 seen", "attest", [](Row x) { attest::softmax_row(x, pattern, 0); });
-  add(", mask, 3 of 4 seen", "plain", [](Row x) { measured::plain_softmax(x, pattern[0], N); });
+  add(", mask, 3 of 4 seen", "attest",
+      [](Row x, std::size_t i) { attest::softmax_row(x, pattern, i); });
+  add(", mask, 3 of 4 seen", "plain",
+      [](Row x, std::size_t i) { measured::plain_softmax(x, pattern[i], N); });
 }
 
 // Keeps the shortest time of each benchmark over its repetitions: what disturbs a run only makes it
@@ -162,7 +185,7 @@ class Shortest : public benchmark::BenchmarkReporter {
   void ReportRuns(const std::vector<Run>& runs) override {
     for (const Run& run : runs) {
       if (run.run_type != Run::RT_Iteration) continue;
-      const double time = run.GetAdjustedCPUTime();
+      const double time = run.GetAdjustedCPUTime() / run.counters.at("calls").value;
       const std::string name = run.benchmark_name();
       const std::string what = name.substr(0, name.find('/'));
       const std::string whose =
@@ -177,12 +200,11 @@ class Shortest : public benchmark::BenchmarkReporter {
                 "plain", "/glibc", "plain/");
     std::printf("%-40s %10s %10s %10s %10s %9s %9s\n", "", "", "", "", "loop", "", "attest");
     for (const auto& [what, times] : times_) {
-      const bool one_call = what.starts_with("exp");
       std::printf("%-40s", what.c_str());
       for (const char* whose : {"attest", "libc", "gcem", "plain"}) {
         const double t = time(what, whose);
         if (t > 0)
-          std::printf(" %10.2f", t / (one_call ? static_cast<double>(many) : 1));
+          std::printf(" %10.2f", t);
         else
           std::printf(" %10s", "-");
       }

@@ -7,14 +7,6 @@
 
 #include "measured.hpp"
 
-void measured::plain_exp(const float* x, float* result, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) result[i] = attest::exp(x[i]);
-}
-
-void measured::plain_exp(const double* x, double* result, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) result[i] = attest::exp(x[i]);
-}
-
 void measured::plain_softmax(float* x, std::size_t n) {
   float largest = x[0];
   for (std::size_t j = 1; j < n; ++j)
