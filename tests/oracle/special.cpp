@@ -78,6 +78,21 @@ TEST_CASE("a score of plus infinity makes the row NaN") {
   CHECK(only_nan(Case{.keys = {1, infinity, 3}, .bias = {0, -infinity, 0}}.output()));
 }
 
+TEST_CASE("a softcap makes an infinite score finite: softcap·tanh(∞)") {
+  Rule capped = Case::onnx();
+  capped.softcap = 2;
+  const SpecialRow row =
+      Case{.keys = {1, infinity, -infinity}, .bias = {0, 0.5, -infinity}, .rule = capped}
+          .separated();
+  CHECK_FALSE(row.outputs[0].any());
+  CHECK(row.scaled[1].plus_infinity);
+  CHECK(row.capped[1].anything);
+  CHECK_FALSE(row.biased[1].any());
+  CHECK(row.finite.key(1)[0] == 0);
+  CHECK(row.finite.bias[1] == 2.5);
+  CHECK(row.finite.bias[2] == -infinity);
+}
+
 TEST_CASE("a score of minus infinity is a key without weight") {
   const SpecialRow row = Case{.keys = {1, -infinity, 3}}.separated();
   CHECK_FALSE(row.outputs[0].any());

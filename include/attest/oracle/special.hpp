@@ -7,6 +7,7 @@
 #include <attest/oracle/enclosure.hpp>
 #include <attest/rule.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -90,10 +91,17 @@ inline SpecialRow separate(const Rule& rule, const RowData& row, bool negative_r
         score = std::numeric_limits<double>::quiet_NaN();  // 0·∞ beside a finite sum
     }
     result.scaled[j] = Special::of(score);
-    if (rule.softcap != 0 && std::isinf(score))
-      row_is_open = true;  // the cap itself; not worked out
     result.capped[j] = result.scaled[j];
-    const double biased = score + row.bias[j];
+    double added = row.bias[j];
+    if (rule.softcap != 0 && std::isinf(score)) {
+      // tanh(±∞) = ±1: a key of score 0 to which the cap is added
+      added += std::copysign(rule.softcap, score);
+      std::fill_n(result.keys.begin() + static_cast<std::ptrdiff_t>(j * width), width, 0.0);
+      result.capped[j] = {};
+      result.capped[j].anything = true;  // ±softcap, which is no special number
+      score = 0;
+    }
+    const double biased = score + added;
     result.biased[j] = Special::of(biased);
     const bool masked = row.bias[j] == -infinity;
     if (!masked) empty = false;
@@ -103,7 +111,7 @@ inline SpecialRow separate(const Rule& rule, const RowData& row, bool negative_r
     }
     if (std::isnan(biased) || biased == infinity) row_is_nan = true;
     if (biased != -infinity) all_hidden = false;
-    result.bias[j] = std::isfinite(biased) ? row.bias[j] : -infinity;
+    result.bias[j] = std::isfinite(biased) ? added : -infinity;
   }
 
   Special whole;  // what the whole row is, if no number
