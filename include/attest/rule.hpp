@@ -50,7 +50,7 @@ struct Rule {
   double softcap = 0;
   SoftcapPlace softcap_place = SoftcapPlace::before_mask;
   // −m_h·|j − (i + offset)| is added to the score, m_h the slope of query head h of H, see
-  // alibi_slope in position.hpp.
+  // alibi_slope in bias.hpp.
   bool alibi = false;
   // Key j is visible to query i only if j <= i + offset. Query i stands at position i + offset of
   // the keys' sequence: 0 for queries and keys that start together, keys − queries for such that
