@@ -200,6 +200,32 @@ constexpr bool norms_are_kept(auto&& turned) {
 }
 static_assert(norms_are_kept([](size_t m) { return rotated(q, pythagorean, m); }), "|R_m q| = |q|");
 
+// Turning is linear, so that its gradient is its transpose, and that is its inverse: for any d and
+// any change of q, d.(R_m change) = (R_m^T d).change.
+constexpr auto d = matrix<Rational>({{3, 1, -2, 2, 5}});
+template <Pairing pairing>
+constexpr bool turning_back_is_the_gradient() {
+  for (size_t m = 0; m < 4; ++m) {
+    const auto gradient = rotated_gradient<pairing>(d, pythagorean, m);
+    if (dot(d[0], rotated<pairing>(q, pythagorean, m).matrix[0]) != dot(gradient[0], q.matrix[0]))
+      return false;
+    if (rotated<pairing>(Query{gradient}, pythagorean, m).matrix != d) return false;
+    for (size_t t = 0; t < 5; ++t) {
+      Query<Rational, 1, 5> change;
+      change.matrix[0][t] = Rational(1);
+      if (dot(d[0], rotated<pairing>(change, pythagorean, m).matrix[0]) != gradient[0][t])
+        return false;
+    }
+  }
+  return true;
+}
+static_assert(turning_back_is_the_gradient<Pairing::interleaved>() &&
+                  turning_back_is_the_gradient<Pairing::halves>(),
+              "d(R_m q) turned back is d q");
+static_assert(rotated_gradient(Heads{d, Matrix<Rational, 1, 5>{}}, pythagorean, 3)[0] ==
+                  rotated_gradient(d, pythagorean, 3),
+              "a head's gradient is turned back as it would be alone");
+
 // One step by hand, both pairings; the fifth entry is beyond the angles and stays.
 static_assert(rotated(q, pythagorean, 1) == Query{matrix<Rational>({{{2 * 3 + 1 * 4, 5},
                                                                      {2 * 4 - 1 * 3, 5},

@@ -217,6 +217,34 @@ constexpr A rotated(const A& queries_or_keys, const Angles& angles, size_t first
   return result;
 }
 
+// The gradient of queries or keys, given that of the turned ones: turned back, R⁻¹ being Rᵀ. The
+// error is that of turning.
+template <class A, class Angles>
+concept gradient_can_turn_back = turns_pairs_at_a_position<Angles> &&
+    same_number_type<typename A::value_type, typename Angles::value_type> &&
+    no_more_entries_turn_than_there_are<Angles::width, A::columns>;
+template <Pairing pairing = Pairing::interleaved, class T, size_t R, size_t C, class Angles>
+requires gradient_can_turn_back<Matrix<T, R, C>, Angles>
+constexpr Matrix<T, R, C> rotated_gradient(const Matrix<T, R, C>& d_rotated, const Angles& angles,
+                                           size_t first_position = 0) {
+  Matrix<T, R, C> gradient = d_rotated;
+  for (size_t i = 0; i < R; ++i) {
+    auto turn = angles.at(first_position + i);
+    for (T& sine : turn.sine) sine = -sine;
+    turn_row<pairing>(turn, gradient.entries[i]);
+  }
+  return gradient;
+}
+template <Pairing pairing = Pairing::interleaved, class A, size_t H, class Angles>
+requires gradient_can_turn_back<A, Angles>
+constexpr Heads<A, H> rotated_gradient(const Heads<A, H>& d_rotated, const Angles& angles,
+                                       size_t first_position = 0) {
+  Heads<A, H> gradient;
+  for (size_t h = 0; h < H; ++h)
+    gradient.head[h] = rotated_gradient<pairing>(d_rotated.head[h], angles, first_position);
+  return gradient;
+}
+
 // All heads turn alike: the sines of a position are computed once for all of them.
 template <Pairing pairing = Pairing::interleaved, class A, size_t H, class Angles>
 requires can_turn<A, Angles>

@@ -73,7 +73,27 @@ def product(folder, name, dtype, query_heads, key_value_heads, queries, keys, wi
           "d_output": d_output, "d_query": query.grad, "d_key": key.grad, "d_value": value.grad})
 
 
+def rotary(folder):
+    """Both forms of Llama's rotary embedding, positions 1000 to 1003, six of eight entries turned."""
+    torch.manual_seed(3)
+    x = torch.randn(4, 8, dtype=torch.float64)
+    turned, rest = x[:, :6], x[:, 6:]
+    frequencies = 1.0 / 10000.0 ** (torch.arange(0, 6, 2, dtype=torch.float64) / 6)
+    angles = torch.outer(torch.arange(1000, 1004, dtype=torch.float64), frequencies)
+    # Meta's model.py: neighbouring entries as complex numbers.
+    complex_pairs = torch.view_as_complex(turned.reshape(4, 3, 2).contiguous())
+    interleaved = torch.view_as_real(complex_pairs * torch.polar(torch.ones_like(angles), angles))
+    # Hugging Face's modeling_llama.py: rotate_half.
+    cosine, sine = torch.cat((angles, angles), -1).cos(), torch.cat((angles, angles), -1).sin()
+    rotate_half = torch.cat((-turned[:, 3:], turned[:, :3]), -1)
+    halves = turned * cosine + rotate_half * sine
+    save(f"{folder}/rotary_float64.npz",
+         {"x": x, "interleaved": torch.cat((interleaved.reshape(4, 6), rest), -1),
+          "halves": torch.cat((halves, rest), -1)})
+
+
 def main(folder):
+    rotary(folder)
     for dtype in (torch.float32, torch.float64):
         layer(folder, "self", dtype, 8, 2, 5)
         # True hides: the polarity of nn.MultiheadAttention, and of nothing else in PyTorch.
