@@ -395,6 +395,15 @@ static_assert(!is_difference(attention_gradient<Rule{}>(q3, k3, v3, g3l, everyth
                                                                  Matrix<double, 3, 3>{}, 0.3);
                              }));
 
+// In heads the log-sum-exp counts as it does in each alone.
+constexpr OutputAndLogSumExp<double, 3, 2> other{.output = 2 * g3, .log_sum_exp = {-1, 0, 3}};
+constexpr auto both = attention_gradient<Rule{.causal = true}>(Heads{q3, q3}, Heads{k3, k3},
+                                                               Heads{v3, v3}, Heads{g3l, other});
+static_assert(both.key[0] == attention_gradient(q3, k3, v3, g3l, causal).key &&
+                  both.key[1] == attention_gradient(q3, k3, v3, other, causal).key &&
+                  both.key[0] != attention_gradient(q3, k3, v3, g3, causal).key,
+              "S11: heads side by side, log-sum-exp included");
+
 // S15: without the scale softmax saturates and gradients vanish. Expected values: the formulas in
 // Python's own arithmetic.
 //
