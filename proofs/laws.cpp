@@ -116,6 +116,13 @@ static_assert(every_visible_key_matters<0> && every_visible_key_matters<1> &&
                   every_visible_key_matters<6> && every_visible_key_matters<7>,
               "S22: every visible key reaches the query in one step");
 
+// What an empty row returns is for the rule to say: zeros, or the mean of all values, hidden too.
+static_assert(attention<unscaled>(q3, k3, v3, Matrix<bool, 3, 3>{}) == Matrix<Rational, 3, 2>{});
+static_assert(attention<Rule{.scale = Scale::of(1), .empty_row = EmptyRow::mean}>(
+                  q3, k3, v3, Matrix<bool, 3, 3>{}) ==
+                  attention<unscaled>(Query<Rational, 3, 2>{}, k3, v3),
+              "without a key, the mean of all values");
+
 // Scores: all of three keys between -3 and 3, for one query; its weights are those of the
 // definition, 2^s over their sum, written out.
 static_assert(

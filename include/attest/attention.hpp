@@ -51,10 +51,12 @@ constexpr SoftmaxDenominator<T> weigh_keys(const T (&q)[D], const Matrix<T, Tk, 
     for (size_t j = 0; j < Tk; ++j)
       if (!sees(visible, i, j)) weight[j] = T(-rule.softcap);
   const auto denominator = softmax_row(weight, counted_by_softmax<rule>(visible), i, sink);
-  if constexpr (rule.empty_row == EmptyRow::mean || rule.empty_row == EmptyRow::nan)
+  if constexpr (rule.empty_row == EmptyRow::mean)
     if (denominator.total == T(0))
-      for (T& w : weight)
-        w = rule.empty_row == EmptyRow::nan ? quiet_nan<T>() : T(1) / T(static_cast<int>(Tk));
+      for (T& w : weight) w = T(1) / T(static_cast<int>(Tk));
+  if constexpr (rule.empty_row == EmptyRow::nan)
+    if (denominator.total == T(0))
+      for (T& w : weight) w = quiet_nan<T>();
   return denominator;
 }
 
