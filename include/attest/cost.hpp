@@ -83,7 +83,9 @@ constexpr Cost cost_of_score(size_t width, bool biased) {
 
 // One query and the keys begin … end − 1, whose weights stand in a row of `slots`: softmax does one
 // subtraction, one exponential and one division for each key from the first it counts to the last,
-// and a sum over all slots; the values of all keys counted are weighed.
+// and a sum over all slots; the values of all keys counted are weighed. (Of floats, up to 31 hidden
+// neighbours on either side have their exponentials computed along (softmax.hpp), which are not
+// counted.)
 template <Rule rule>
 constexpr Cost cost_of_keys(const Cost& score, size_t value_width, size_t slots,
                             const auto& visible, size_t i, size_t begin, size_t end) {
