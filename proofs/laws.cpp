@@ -5,9 +5,13 @@
 // weight 2^x on integer scores (exact.hpp), they hold with ==; and each is false of an attention
 // that breaks it.
 #include <attest/attention.hpp>
+#include <attest/cache.hpp>
 #include <attest/exact.hpp>
+#include <attest/gradient.hpp>
+#include <attest/hard.hpp>
 #include <attest/heads.hpp>
 #include <attest/laws.hpp>
+#include <attest/streaming.hpp>
 
 #include "exhaustion.hpp"
 
@@ -228,5 +232,87 @@ constexpr Batch sequences{Q, Query{K.matrix}};
 static_assert(laws::batch_independence(plain, plain, sequences, Batch{K, other_K},
                                        Batch{V, other_V}),
               "S12: a batch dimension changes nothing for each sequence");
+
+// Other ways to the same result: tiles of every size, a cache met token by token.
+template <size_t tile>
+constexpr auto in_tiles_of = [](const auto& q, const auto& k, const auto& v) {
+  return streaming_attention<tile, unscaled>(q, k, v);
+};
+static_assert(laws::two_ways_agree(in_tiles_of<1>, plain, Q, K, V) &&
+                  laws::two_ways_agree(in_tiles_of<2>, plain, Q, K, V) &&
+                  laws::two_ways_agree(in_tiles_of<3>, plain, Q, K, V) &&
+                  laws::two_ways_agree(in_tiles_of<4>, plain, Q, K, V),
+              "streaming is whole (streaming.cpp: for every way to cut six keys)");
+constexpr auto from_a_cache = []<class T, size_t N, size_t D, size_t Dv>(const Query<T, N, D>& q,
+                                                                         const Key<T, N, D>& k,
+                                                                         const Value<T, N, Dv>& v) {
+  KeyValueCache<T, N, D, Dv> cache;
+  Matrix<T, N, Dv> output;
+  for (size_t i = 0; i < N; ++i) {
+    const bool there_is_room = cache.append(k.matrix.entries[i], v.matrix.entries[i]);
+    Query<T, 1, D> one;
+    for (size_t t = 0; t < D; ++t) one.matrix.entries[0][t] = q.matrix.entries[i][t];
+    const auto row = attention<unscaled_and_causal>(one, cache);
+    for (size_t t = 0; there_is_room && t < Dv; ++t) output.entries[i][t] = row.entries[0][t];
+  }
+  return output;
+};
+static_assert(laws::two_ways_agree(from_a_cache, causally, Q, K, V), "a cache is whole");
+static_assert(!laws::two_ways_agree(from_a_cache, plain, Q, K, V));
+
+// Partial results of one key each, of all the 27 triples of three keys.
+template <size_t j>
+constexpr auto of_key =
+    partial_attention<unscaled>(Q, Key{matrix({{K.matrix.entries[j][0], K.matrix.entries[j][1]}})},
+                                Value{matrix({{V.matrix.entries[j][0], V.matrix.entries[j][1]}})});
+constexpr auto merged = [](const auto& a, const auto& b) { return merge(a, b); };
+constexpr bool merging_is_associative_and_commutative() {
+  const decltype(of_key<0>) partial[] = {of_key<0>, of_key<1>, of_key<2>};
+  for (const auto& a : partial)
+    for (const auto& b : partial) {
+      if (!laws::merge_is_commutative(merged, a, b)) return false;
+      for (const auto& c : partial)
+        if (!laws::merge_is_associative(merged, a, b, c)) return false;
+    }
+  return true;
+}
+static_assert(merging_is_associative_and_commutative(), "partial results merge in any order");
+constexpr auto first_maximum = [](auto a, const auto& b) {  // forgets that the maxima may differ
+  const auto largest = a.denominator[0].largest;
+  a = merge(a, b);
+  a.denominator[0].largest = largest;
+  return a;
+};
+static_assert(!laws::merge_is_commutative(first_maximum, of_key<0>, of_key<1>));
+
+// The hard limit: with a scale of 6 the second best of these keys has 2^-6 of the best one's
+// weight, and moves the second coordinate, where their values are 4 apart, by less than 4/2^6.
+constexpr Query q1{matrix<Rational>({{1, 2}})};
+constexpr auto sharp = [](const auto& q, const auto& k, const auto& v) {
+  return attention<Rule{.scale = Scale::of(6)}>(q, k, v);
+};
+constexpr auto hard = [](const auto& q, const auto& k, const auto& v) {
+  return hard_attention<unscaled>(q, k, v);
+};
+static_assert(!laws::two_ways_agree(sharp, hard, q1, K, V), "S17: softmax is soft, however sharp");
+constexpr Rational off = sharp(q1, K, V).entries[0][1] - hard(q1, K, V).entries[0][1];
+static_assert(off < Rational(1, 16) && -off < Rational(1, 16), "S17: hard attention is the limit");
+
+// The gradient of half the squared output by the queries, against differences of 2^-13: h²/6 times
+// the third derivative, some hundreds for these numbers, and 2^-50/h for rounding.
+constexpr Query q_d{matrix({{1., 0.}, {0., -1.}})};
+constexpr Key k_d{matrix({{1., 1.}, {0., 2.}, {-1., 0.}})};
+constexpr Value v_d{matrix({{5., 0.}, {1., -4.}, {0., 3.}})};
+constexpr auto half_square = [](const Matrix<double, 2, 2>& q) {
+  const auto o = attention(Query{q}, k_d, v_d);
+  return 0.5 * (dot(o.entries[0], o.entries[0]) + dot(o.entries[1], o.entries[1]));
+};
+constexpr auto gradient_by_queries =
+    attention_gradient(q_d, k_d, v_d, attention(q_d, k_d, v_d)).query;
+static_assert(laws::gradient_is_finite_difference(half_square, q_d.matrix, gradient_by_queries,
+                                                  0x1p-13, 0x1p-18),
+              "a gradient is what a finite difference sees");
+static_assert(!laws::gradient_is_finite_difference(half_square, q_d.matrix,
+                                                   1.0001 * gradient_by_queries, 0x1p-13, 0x1p-18));
 
 }  // namespace
