@@ -9,6 +9,7 @@
 #include <attest/format/capture.hpp>
 #include <attest/oracle/verdict.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -36,13 +37,27 @@ struct Comparison {
   std::vector<std::string> differing;
 };
 
-// `swapped`: expects of each capture the opposite of what is listed.
+bool same_counts(const oracle::Report& a, const oracle::Report& b) {
+  const auto same = [](const oracle::OutputReport& x, const oracle::OutputReport& y) {
+    return x.elements == y.elements && x.failed == y.failed && x.undecided == y.undecided &&
+           x.unspecified == y.unspecified && x.beyond_hull == y.beyond_hull;
+  };
+  return a.verdict == b.verdict && a.reading == b.reading &&
+         std::equal(a.outputs.begin(), a.outputs.end(), b.outputs.begin(), b.outputs.end(), same);
+}
+
+// Judged twice, row by row and in blocks, which must find the same. `swapped`: expects of each
+// capture the opposite of what is listed.
 Comparison compare(const std::filesystem::path& folder, bool swapped = false) {
   Comparison result;
   for (const auto& name : files::captures_under(folder)) {
     const std::string path = name.string() + ".npz";
     std::optional<Verdict> expected = listed(format::load_capture(path));
     const command::Outcome outcome = command::check(path, {});
+    command::CheckOptions in_blocks;
+    in_blocks.judging.blocks_from = 0;
+    in_blocks.judging.threads = 2;
+    const command::Outcome again = command::check(path, in_blocks);
     ++result.compared;
     result.right += expected == Verdict::pass;
     if (swapped) expected = expected == Verdict::pass ? Verdict::fail : Verdict::pass;
@@ -50,6 +65,8 @@ Comparison compare(const std::filesystem::path& folder, bool swapped = false) {
       result.differing.push_back(outcome.error);
     else if (outcome.report.verdict != expected)
       result.differing.push_back(path + ": " + to_string(outcome.report.verdict));
+    else if (!same_counts(outcome.report, again.report))
+      result.differing.push_back(path + ": in blocks " + to_string(again.report.verdict));
   }
   return result;
 }

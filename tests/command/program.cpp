@@ -204,6 +204,18 @@ TEST_CASE("a claimed precision on the command line is judged by, before the capt
   }
 }
 
+TEST_CASE("the number of threads changes nothing that is said") {
+  const Captures captures;
+  const std::string alone = run({"check", "--json", "--threads", "1", captures.wrong}).out;
+  CHECK(Json::parse(alone).at("verdict") == "fail");
+  CHECK(run({"check", "--json", "--threads", "3", captures.wrong}).out == alone);
+  CHECK(run({"check", "--json", captures.wrong}).out == alone);
+  for (const std::string value : {"0", "-1", "x", "1.5", "100000"}) {
+    CAPTURE(value);
+    check_one_line(run({"check", "--threads=" + value, captures.right}));
+  }
+}
+
 TEST_CASE("a command line that cannot be meant is refused in one line") {
   const Captures captures;
   check_one_line(run({}));

@@ -2,15 +2,18 @@
 // SPDX-License-Identifier: BSL-1.0
 
 // The exact value always lies inside: every enclosure of random rows against a plain reference of
-// 500 bits.
+// 500 bits, against the tier above, and where weights are equal against exact rationals.
 #include "random_row.hpp"
 
+#include <attest/oracle/double_double.hpp>
 #include <attest/oracle/enclosure.hpp>
+#include <boost/multiprecision/cpp_int.hpp>
 
 namespace {
 
 using namespace attest;
 using namespace attest::test;
+using oracle::DoubleDouble;
 using oracle::Wide;
 
 bool inside(const Reference& exact, const oracle::Enclosure& enclosure) {
@@ -54,6 +57,39 @@ RandomRow any_row(const RowKind& kind) {
                                       oracle::formats::float16));
 }
 
+// Whether both can hold the same number.
+bool meet(const oracle::Enclosure& a, const oracle::Enclosure& b) {
+  return abs((Reference(a.high) + Reference(a.low)) - (Reference(b.high) + Reference(b.low))) <=
+         Reference(a.radius) + Reference(b.radius);
+}
+
+template <class Real>
+oracle::RowEnclosure<Real> enclose(const RandomRow& row) {
+  oracle::RowEnclosure<Real> enclosed;
+  oracle::enclose_scores(row.rule, row.data, false, enclosed);
+  oracle::enclose_outputs(row.data, enclosed);
+  return enclosed;
+}
+
+template <class Real>
+void check_mean(const RandomRow& row) {
+  using boost::multiprecision::cpp_rational;
+  const oracle::RowEnclosure<Real> enclosed = enclose<Real>(row);
+  RC_ASSERT(enclosed.bounded);
+  for (std::size_t t = 0; t < row.data.value_width; ++t) {
+    cpp_rational sum = 0;
+    int visible = 0;
+    for (std::size_t j = 0; j < row.data.key_count; ++j) {
+      if (!row.data.visible(j)) continue;
+      sum += cpp_rational(row.data.value(j)[t]);
+      ++visible;
+    }
+    const oracle::Enclosure& output = enclosed.outputs[t];
+    RC_ASSERT(abs(sum / visible - cpp_rational(output.high) - cpp_rational(output.low)) <=
+              cpp_rational(output.radius));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("the double tier encloses scores, weights and outputs") {
@@ -66,6 +102,44 @@ TEST_CASE("the double tier encloses scores, weights and outputs") {
   });
   // a tier that never bounds anything would pass the property
   CHECK(bounded_rows * 2 > rows);
+}
+
+TEST_CASE("the double-double tier encloses scores, weights and outputs") {
+  std::size_t rows = 0, bounded_rows = 0;
+  rc::prop("of any row", [&] {
+    bool bounded = false;
+    check_row<DoubleDouble>(any_row(any_kind()), bounded);
+    ++rows;
+    bounded_rows += bounded;
+  });
+  CHECK(bounded_rows * 10 > rows * 9);
+}
+
+TEST_CASE("what one tier encloses the next one encloses too, and more narrowly") {
+  rc::prop("outputs of any row", [] {
+    const RandomRow row = any_row(any_kind());
+    const auto in_double = enclose<double>(row);
+    const auto in_pairs = enclose<DoubleDouble>(row);
+    const auto wide = enclose<Wide>(row);
+    for (std::size_t t = 0; t < row.data.value_width; ++t) {
+      if (in_double.bounded) RC_ASSERT(meet(in_double.outputs[t], in_pairs.outputs[t]));
+      if (in_pairs.bounded) RC_ASSERT(meet(in_pairs.outputs[t], wide.outputs[t]));
+      if (in_double.bounded && in_pairs.bounded)
+        RC_ASSERT(in_pairs.outputs[t].radius <= in_double.outputs[t].radius + 0x1p-1060);
+    }
+  });
+}
+
+TEST_CASE("equal weights give the mean of the visible values, in rationals") {
+  rc::prop("in every tier", [] {
+    RowKind kind = any_kind();
+    kind.bias_scale = 0;
+    RandomRow row = any_row(kind);
+    for (double& q : row.query) q = 0;
+    check_mean<double>(row);
+    check_mean<DoubleDouble>(row);
+    check_mean<Wide>(row);
+  });
 }
 
 TEST_CASE("the wide tier bounds every row, scores of any size included") {
@@ -94,6 +168,9 @@ TEST_CASE("the enclosure in double is narrow where the data are ordinary") {
   oracle::enclose_outputs(row.data, enclosed);
   REQUIRE(enclosed.bounded);
   for (const oracle::Enclosure& output : enclosed.outputs) CHECK(output.radius < 1e-12);
+  const auto in_pairs = enclose<DoubleDouble>(row);
+  REQUIRE(in_pairs.bounded);
+  for (const oracle::Enclosure& output : in_pairs.outputs) CHECK(output.radius < 1e-26);
 }
 
 TEST_CASE("results that are known without computing") {

@@ -174,10 +174,15 @@ TEST_CASE("a subject in double is judged to its own last places") {
   };
   CHECK(with(5).verdict == Verdict::pass);
   CHECK(with(5 + 1e-13).verdict == Verdict::fail);
-  // half of what is allowed: double's own error leaves that open, and the wide tier decides
+  // half of what is allowed: double's own error would leave that open, double-double decides
   const Report near = with(5 + 0.5 * with(5).outputs[0].worst->allowed);
   CHECK(near.verdict == Verdict::pass);
-  CHECK(near.wide_rows == 1);
+  CHECK(near.double_double_rows == 1);
+  CHECK(near.wide_rows == 0);
+  // what double-double leaves open the wide tier decides: a score beyond the range of its splitting
+  builder.array("q", ElementType::float64, {1, 1}, std::vector<double>{0x1p1020});
+  builder.array("k", ElementType::float64, {2, 1}, std::vector<double>{0, ln2 * 0x1p-1020});
+  CHECK(with(5).verdict == Verdict::pass);
 }
 
 TEST_CASE("scores that vanish beside the mask are judged as the format holds them") {

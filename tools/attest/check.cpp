@@ -20,7 +20,7 @@ Outcome check(const std::string& capture, const CheckOptions& options) {
     for (const auto& [step, claim] : options.precision) loaded.call.precision[step] = claim;
     outcome.subject = loaded.call.subject;
     outcome.dialect = loaded.call.dialect;
-    outcome.report = oracle::judge(loaded.call);
+    outcome.report = oracle::judge(loaded.call, options.judging);
   } catch (const format::BadInput& bad) {
     outcome.error = bad.what();
   } catch (const oracle::BadCall& bad) {

@@ -16,6 +16,7 @@ namespace attest::command {
 struct CheckOptions {
   std::string dialect;
   std::map<std::string, oracle::Attribute> precision;  // accumulate, scores, softmax, weights, tile
+  oracle::JudgeOptions judging;
 };
 
 // What became of one capture: a report, or the reason why there is none.

@@ -6,17 +6,20 @@
 #include <attest/format/bad_input.hpp>
 #include <attest/onnx.hpp>
 #include <attest/oracle/dialect.hpp>
+#include <attest/progress.hpp>
 #include <attest/reference.hpp>
 #include <attest/report.hpp>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <exception>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -35,11 +38,13 @@ int refuse(const std::string& what) {
   return bad_input;
 }
 
-int check(const std::vector<std::string>& captures, const command::CheckOptions& options,
-          bool json) {
+int check(const std::vector<std::string>& captures, command::CheckOptions options, bool json) {
   std::vector<command::Outcome> outcomes;
   for (const std::string& capture : captures) {
+    command::Progress progress("judging " + format::printable_path(capture));
+    options.judging.progress = [&](double part) { progress.tell(part); };
     outcomes.push_back(command::check(capture, options));
+    progress.end();
     const command::Outcome& outcome = outcomes.back();
     if (!outcome.error.empty())
       write(stderr, "attest: " + outcome.error + "\n");
@@ -106,6 +111,9 @@ int run(int argc, char** argv) {
   check_command
       ->add_option("--tile", tile, "keys per tile of an online softmax; 0: the whole row at once")
       ->type_name("INT");
+  std::string threads;
+  check_command->add_option("--threads", threads, "how many at once; by default one per processor")
+      ->type_name("INT");
   check_command->add_flag("--json", json, "the same as data");
 
   CLI::App* reference_command = app.add_subcommand(
@@ -162,6 +170,15 @@ int run(int argc, char** argv) {
     if (parsed.ec != std::errc() || parsed.ptr != end || keys < 0)
       return refuse("--tile: found " + tile + ", expected 0 (whole) or a number of keys");
     options.precision["tile"] = keys;
+  }
+  options.judging.threads = std::max(1u, std::thread::hardware_concurrency());
+  if (!threads.empty()) {
+    constexpr std::size_t most = 1024;
+    const char* const end = threads.data() + threads.size();
+    const auto parsed = std::from_chars(threads.data(), end, options.judging.threads);
+    if (parsed.ec != std::errc() || parsed.ptr != end || options.judging.threads == 0 ||
+        options.judging.threads > most)
+      return refuse(fmt::format("--threads: found {}, expected 1 to {}", threads, most));
   }
   return check(captures, options, json);
 }

@@ -146,7 +146,9 @@ void enclose_outputs(const RowData& row, RowEnclosure<Real>& result) {
     const auto distance = -static_cast<double>(y);
     result.below_maximum[j] = distance;
     const double argument_error = (result.scores[j].biased_radius + u * distance) * 1.001;
-    if (-distance + argument_error < A::smallest_exponent) {
+    // exp returns 0 below its smallest exponent, where the exact weight is below `neglected` still
+    if (-distance + argument_error < A::smallest_exponent ||
+        (-distance < A::smallest_exponent && argument_error <= 0.01)) {
       ++neglected;
       continue;
     }

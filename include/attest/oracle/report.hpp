@@ -75,10 +75,25 @@ struct OutputReport {
     failed += element.verdict == Verdict::fail;
     beyond_hull += element.beyond_hull;
     undecided += element.verdict == Verdict::no_certificate;
+    consider(element);
+  }
+  // An element that has been counted, as candidate for the worst.
+  void consider(const Element& element) {
+    if (element.expected.anything) return;
     if (!worst || element.verdict > worst->verdict ||
         (element.verdict == worst->verdict && element.excess() > worst->excess()))
       worst = element;
     verdict = std::max(verdict, element.verdict);
+  }
+  // What was found about other elements of the same output.
+  void add(const OutputReport& other) {
+    elements += other.elements;
+    failed += other.failed;
+    undecided += other.undecided;
+    unspecified += other.unspecified;
+    beyond_hull += other.beyond_hull;
+    verdict = std::max(verdict, other.verdict);
+    if (other.worst) consider(*other.worst);
   }
   // The elements of one row, whose place is batch, head and row.
   void count_row(std::vector<Element>& row, const std::array<std::size_t, 3>& place) {
@@ -96,7 +111,8 @@ struct Report {
   std::vector<std::string> not_judged;  // arrays no enclosure exists for yet
   Precision claim{};
   std::size_t rows = 0;
-  std::size_t wide_rows = 0;  // of them, rows that double did not decide
+  std::size_t double_double_rows = 0;  // of them, rows that double did not decide
+  std::size_t wide_rows = 0;           // of these, rows that double-double did not decide either
 };
 
 }  // namespace attest::oracle

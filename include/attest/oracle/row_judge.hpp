@@ -3,9 +3,11 @@
 
 // RowJudge: the verdict on each element of one query row.
 //
-// A row is enclosed in double first. Where that does not decide about each of its elements it is
-// enclosed again in Wide.
+// A row is enclosed in double first; where that does not decide about each of its elements, in
+// double-double, and at last in Wide. A subject of double's own precision is as exact as an
+// enclosure in double: it begins with the second.
 #pragma once
+#include <attest/oracle/double_double.hpp>
 #include <attest/oracle/problem.hpp>
 #include <attest/oracle/report.hpp>
 #include <attest/oracle/score_tolerance.hpp>
@@ -72,14 +74,14 @@ class RowJudge {
 
   // Results of the last row judged, in order of column and key.
   std::vector<Element> outputs, scores;
-  bool wide = false;
+  bool double_decided = false, wide = false;  // the first and the last tier
 
   // `got_outputs`, `got_scores`: d_v and T numbers, or null where the subject returned none.
   void judge(const RowData& row, const double* got_outputs, const double* got_scores) {
     const Rule& rule = problem_.rule;
     const bool negative_root =
         rule.scale_by_square_roots && !rule.scale.by_width && rule.scale.given < 0;
-    wide = false;
+    double_decided = wide = false;
     if (negative_root || !head_is_finite_ || is_special(row)) {
       const SpecialRow special = separate(rule, row, negative_root);
       if (head_is_finite_) {  // its keys are the head's
@@ -122,7 +124,10 @@ class RowJudge {
   }
 
   void judge_in_tiers(const Task& task) {
-    if (judge_in<double>(task)) return;
+    const auto& outer = task.got_outputs ? problem_.output : problem_.scores;
+    const bool coarser = outer->got.format()->precision < formats::float64.precision;
+    double_decided = coarser && judge_in<double>(task);
+    if (double_decided || judge_in<DoubleDouble>(task)) return;
     wide = true;
     judge_in<Wide>(task);
   }

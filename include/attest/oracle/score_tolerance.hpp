@@ -72,118 +72,37 @@ inline double rounded_sum(double a, double b, const NumberFormat& format) {
 
 }  // namespace detail
 
-// The claimed arithmetic of scores over the keys of one head.
-class ScoreArithmetic {
+// How large the numbers are that a score is made of.
+struct ScoreSizes {
+  double product, scaled, capped, biased;  // Σ|q k| and the score after each step
+  double bias;
+};
+struct ScoreLoss {
+  double scaled = 0, capped = 0, biased = 0;
+  bool overflows = false;
+};
+
+// What the claimed arithmetic loses of one score.
+class ScoreLosses {
  public:
-  // `head`: its keys are read once, here; its query and bias are not.
-  ScoreArithmetic(const Rule& rule, const Precision& claim, const RowData& head)
-      : rule_(rule), claim_(claim), width_(static_cast<double>(head.width)) {
-    scale_ = std::fabs(scale_value<double>(rule.scale, head.width));
+  ScoreLosses(const Rule& rule, const Precision& claim, std::size_t width)
+      : rule_(rule), claim_(claim), width_(static_cast<double>(width)) {
+    scale_ = std::fabs(scale_value<double>(rule.scale, width));
     root_ = std::sqrt(scale_);
     stored_ = claim.scores.precision < claim.accumulate.precision;
     operand_format_ = stored_ ? claim.scores : claim.accumulate;
-    keys_.reserve(head.key_count);
-    for (std::size_t j = 0; j < head.key_count; ++j)
-      keys_.push_back(operand(head.key(j), head.width));
   }
 
-  // The tolerance of each score of the row that `exact` encloses.
-  template <class Real>
-  void tolerate(const RowData& row, const RowEnclosure<Real>& exact, ScoreTolerance& result) const {
-    const Operand query = operand(row.query, row.width);
-    result.scaled.assign(row.key_count, 0);
-    result.capped.assign(row.key_count, 0);
-    result.biased.assign(row.key_count, 0);
-    result.overflows.assign(row.key_count, false);
-    result.may_overflow = false;
-    for (std::size_t j = 0; j < row.key_count; ++j) {
-      const ScoreEnclosure<Real>& score = exact.scores[j];
-      if (score.product_size == 0 && !row.visible(j)) continue;
-      const double scaled = size_of(score.scaled), capped = size_of(score.capped);
-      const double biased = size_of(score.biased);
-
-      double error = product_and_scale(query, keys_[j], score.product_size);
-      bool overflows = product_overflows(query, keys_[j], score.product_size, scaled + error);
-      if (error != 0 || !claim_.scores.holds(scaled))
-        error += store(scaled + error) + smallest(claim_.scores);
-      result.scaled[j] = error;
-
-      if (rule_.softcap != 0) {
-        const double flatness = 4 * std::exp(-2 * (scaled - error) / rule_.softcap);
-        const double u = std::max(claim_.softmax.unit_roundoff(), claim_.scores.unit_roundoff());
-        error = error * std::min(1.0, flatness) +
-                (5 * u + claim_.tanh_error * claim_.softmax.unit_roundoff()) * capped +
-                (rule_.softcap + 1) * std::max(smallest(claim_.scores), smallest(claim_.softmax));
-        error *= slightly_more;
-      }
-      result.capped[j] = error;
-
-      if (row.visible(j) && row.bias[j] != 0) {
-        overflows = overflows || leaves(claim_.scores, biased + error);
-        error +=
-            (claim_.softmax.unit_roundoff() + claim_.scores.unit_roundoff()) * (biased + error) +
-            smallest(claim_.scores);
-        if (!claim_.scores.holds(row.bias[j]))
-          error += claim_.scores.unit_roundoff() * std::fabs(row.bias[j]);
-      }
-      if (cast_to_softmax() && row.visible(j) && (error != 0 || !claim_.softmax.holds(biased))) {
-        overflows = overflows || leaves(claim_.softmax, biased + error);
-        error += claim_.softmax.unit_roundoff() * (biased + error) + smallest(claim_.softmax);
-      }
-      result.biased[j] = error;
-      // `!(error < ∞)`: the bound itself may have left double
-      result.overflows[j] = overflows || !(error < std::numeric_limits<double>::infinity());
-      if (row.visible(j) && result.overflows[j]) result.may_overflow = true;
-    }
+  // At most this of any visible score of a query and a key whose Σ|x| and max |x| are at most
+  // these.
+  ScoreLoss at_most(double query_size, double query_largest, double key_size, double key_largest,
+                    const ScoreSizes& sizes) const {
+    constexpr int far_below = INT_MIN / 4;  // so that nothing counts as exact
+    return losses({far_below, query_size, query_largest, false},
+                  {far_below, key_size, key_largest, false}, sizes, true, true);
   }
 
-  // The scores as the claimed format itself holds them, where its roundings can be foreseen: the
-  // definition evaluated in tensors of that format. `held`: of each visible key the number the
-  // format holds, possibly ±∞; `error`: how far from it another admissible rounding could lie.
-  template <class Real>
-  void hold(const RowData& row, const RowEnclosure<Real>& exact, const ScoreTolerance& tolerance,
-            std::vector<double>& held, std::vector<double>& error) const {
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    const Operand query = operand(row.query, row.width);
-    held.assign(row.key_count, -infinity);
-    error.assign(row.key_count, 0);
-    for (std::size_t j = 0; j < row.key_count; ++j) {
-      if (!row.visible(j)) continue;
-      const ScoreEnclosure<Real>& score = exact.scores[j];
-      const auto scaled = static_cast<double>(score.scaled);
-      // [low, high]: what the subject may hold before the rounding under way
-      double low, high;
-      std::size_t products = 0;
-      for (std::size_t t = 0; t < row.width; ++t) products += row.query[t] * row.key(j)[t] != 0;
-      if (scale_is_exact(query, keys_[j]) &&
-          (products <= 1 || product_is_exact(query, keys_[j], score.product_size))) {
-        low = high = claim_.accumulate.round(scaled);  // one rounding at most: of the only product
-      } else {
-        const double before = product_and_scale(query, keys_[j], score.product_size);
-        low = scaled - before;
-        high = scaled + before;
-      }
-      low = claim_.scores.round(low);
-      high = claim_.scores.round(high);
-      if (rule_.softcap != 0) {
-        const auto capped = static_cast<double>(score.capped);
-        low = claim_.scores.round(capped - tolerance.capped[j]);
-        high = claim_.scores.round(capped + tolerance.capped[j]);
-      }
-      low = detail::rounded_sum(low, row.bias[j], claim_.scores);
-      high = detail::rounded_sum(high, row.bias[j], claim_.scores);
-      double centre = claim_.scores.round(static_cast<double>(score.biased));
-      if (cast_to_softmax()) {
-        low = claim_.softmax.round(low);
-        high = claim_.softmax.round(high);
-        centre = claim_.softmax.round(centre);
-      }
-      held[j] = std::min(high, std::max(low, centre));
-      error[j] = low == high ? 0 : std::max(high - held[j], held[j] - low);
-    }
-  }
-
- private:
+ protected:
   // What exactness and range need to know of a query or key.
   struct Operand {
     int lowest_bit = INT_MAX;
@@ -215,6 +134,44 @@ class ScoreArithmetic {
   template <class Real>
   static double size_of(const Real& score) {
     return std::fabs(static_cast<double>(score));
+  }
+  // `any`: of whatever numbers up to these sizes, else of numbers of these sizes.
+  ScoreLoss losses(const Operand& query, const Operand& key, const ScoreSizes& sizes, bool visible,
+                   bool any) const {
+    ScoreLoss result;
+    double error = product_and_scale(query, key, sizes.product);
+    bool overflows = product_overflows(query, key, sizes.product, sizes.scaled + error);
+    if (error != 0 || any || !claim_.scores.holds(sizes.scaled))
+      error += store(sizes.scaled + error) + smallest(claim_.scores);
+    result.scaled = error;
+
+    if (rule_.softcap != 0) {
+      const double flatness = any ? 1 : 4 * std::exp(-2 * (sizes.scaled - error) / rule_.softcap);
+      const double u = std::max(claim_.softmax.unit_roundoff(), claim_.scores.unit_roundoff());
+      error = error * std::min(1.0, flatness) +
+              (5 * u + claim_.tanh_error * claim_.softmax.unit_roundoff()) * sizes.capped +
+              (rule_.softcap + 1) * std::max(smallest(claim_.scores), smallest(claim_.softmax));
+      error *= slightly_more;
+    }
+    result.capped = error;
+
+    if (visible && sizes.bias != 0) {
+      overflows = overflows || leaves(claim_.scores, sizes.biased + error);
+      error += (claim_.softmax.unit_roundoff() + claim_.scores.unit_roundoff()) *
+                   (sizes.biased + error) +
+               smallest(claim_.scores);
+      if (any || !claim_.scores.holds(sizes.bias))
+        error += claim_.scores.unit_roundoff() * std::fabs(sizes.bias);
+    }
+    if (cast_to_softmax() && visible &&
+        (error != 0 || any || !claim_.softmax.holds(sizes.biased))) {
+      overflows = overflows || leaves(claim_.softmax, sizes.biased + error);
+      error += claim_.softmax.unit_roundoff() * (sizes.biased + error) + smallest(claim_.softmax);
+    }
+    result.biased = error;
+    // `!(error < ∞)`: the bound itself may have left double
+    result.overflows = overflows || !(error < std::numeric_limits<double>::infinity());
+    return result;
   }
   double store(double size) const { return stored_ ? claim_.scores.unit_roundoff() * size : 0; }
   bool cast_to_softmax() const {
@@ -278,6 +235,90 @@ class ScoreArithmetic {
   double width_, scale_, root_;
   bool stored_;
   NumberFormat operand_format_{};
+};
+
+// The claimed arithmetic of scores over the keys of one head.
+class ScoreArithmetic : ScoreLosses {
+ public:
+  // `head`: its keys are read once, here; its query and bias are not.
+  ScoreArithmetic(const Rule& rule, const Precision& claim, const RowData& head)
+      : ScoreLosses(rule, claim, head.width) {
+    keys_.reserve(head.key_count);
+    for (std::size_t j = 0; j < head.key_count; ++j)
+      keys_.push_back(operand(head.key(j), head.width));
+  }
+
+  // The tolerance of each score of the row that `exact` encloses.
+  template <class Real>
+  void tolerate(const RowData& row, const RowEnclosure<Real>& exact, ScoreTolerance& result) const {
+    const Operand query = operand(row.query, row.width);
+    result.scaled.assign(row.key_count, 0);
+    result.capped.assign(row.key_count, 0);
+    result.biased.assign(row.key_count, 0);
+    result.overflows.assign(row.key_count, false);
+    result.may_overflow = false;
+    for (std::size_t j = 0; j < row.key_count; ++j) {
+      const ScoreEnclosure<Real>& score = exact.scores[j];
+      if (score.product_size == 0 && !row.visible(j)) continue;
+      const double scaled = size_of(score.scaled);
+      const ScoreSizes sizes{score.product_size, scaled, size_of(score.capped),
+                             size_of(score.biased), row.visible(j) ? row.bias[j] : 0};
+      const ScoreLoss loss = losses(query, keys_[j], sizes, row.visible(j), false);
+      result.scaled[j] = loss.scaled;
+      result.capped[j] = loss.capped;
+      result.biased[j] = loss.biased;
+      result.overflows[j] = loss.overflows;
+      if (row.visible(j) && loss.overflows) result.may_overflow = true;
+    }
+  }
+
+  // The scores as the claimed format itself holds them, where its roundings can be foreseen: the
+  // definition evaluated in tensors of that format. `held`: of each visible key the number the
+  // format holds, possibly ±∞; `error`: how far from it another admissible rounding could lie.
+  template <class Real>
+  void hold(const RowData& row, const RowEnclosure<Real>& exact, const ScoreTolerance& tolerance,
+            std::vector<double>& held, std::vector<double>& error) const {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    const Operand query = operand(row.query, row.width);
+    held.assign(row.key_count, -infinity);
+    error.assign(row.key_count, 0);
+    for (std::size_t j = 0; j < row.key_count; ++j) {
+      if (!row.visible(j)) continue;
+      const ScoreEnclosure<Real>& score = exact.scores[j];
+      const auto scaled = static_cast<double>(score.scaled);
+      // [low, high]: what the subject may hold before the rounding under way
+      double low, high;
+      std::size_t products = 0;
+      for (std::size_t t = 0; t < row.width; ++t) products += row.query[t] * row.key(j)[t] != 0;
+      if (scale_is_exact(query, keys_[j]) &&
+          (products <= 1 || product_is_exact(query, keys_[j], score.product_size))) {
+        low = high = claim_.accumulate.round(scaled);  // one rounding at most: of the only product
+      } else {
+        const double before = product_and_scale(query, keys_[j], score.product_size);
+        low = scaled - before;
+        high = scaled + before;
+      }
+      low = claim_.scores.round(low);
+      high = claim_.scores.round(high);
+      if (rule_.softcap != 0) {
+        const auto capped = static_cast<double>(score.capped);
+        low = claim_.scores.round(capped - tolerance.capped[j]);
+        high = claim_.scores.round(capped + tolerance.capped[j]);
+      }
+      low = detail::rounded_sum(low, row.bias[j], claim_.scores);
+      high = detail::rounded_sum(high, row.bias[j], claim_.scores);
+      double centre = claim_.scores.round(static_cast<double>(score.biased));
+      if (cast_to_softmax()) {
+        low = claim_.softmax.round(low);
+        high = claim_.softmax.round(high);
+        centre = claim_.softmax.round(centre);
+      }
+      held[j] = std::min(high, std::max(low, centre));
+      error[j] = low == high ? 0 : std::max(high - held[j], held[j] - low);
+    }
+  }
+
+ private:
   std::vector<Operand> keys_;
 };
 

@@ -4,7 +4,7 @@
 // Verdict: whether each number a subject returned can come from the arithmetic it claims.
 #pragma once
 #include <attest/oracle/dialect.hpp>
-#include <attest/oracle/row_judge.hpp>
+#include <attest/oracle/judge_rows.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -44,59 +44,15 @@ inline OutputReport judge_copy(const Claim& claim, const Tensor* past, const Ten
   return report;
 }
 
-// Judges output and scores row by row, and adds what was found to the report.
-inline void judge_rows(const Problem& problem, const Precision& claim, Report& report) {
-  const std::size_t width = problem.width();
-  // without an output there is nothing the values matter for
-  const std::size_t value_width = problem.output ? problem.value_width() : 0;
-  const std::size_t keys = problem.keys();
-  OutputReport output, scores;
-  const auto describe = [](OutputReport& judged, const Claim& claimed) {
-    judged.name = claimed.name;
-    judged.shape = claimed.got.shape;
-  };
-  if (problem.output) describe(output, *problem.output);
-  if (problem.scores) describe(scores, *problem.scores);
-
-  std::vector<double> query(width), key(keys * width), value(keys * value_width), bias(keys);
-  std::vector<double> got_output(value_width), got_scores(keys);
-  const RowData row{query.data(), key.data(), value.data(), bias.data(), width, value_width, keys};
-
-  for (std::size_t b = 0; b < problem.batches(); ++b)
-    for (std::size_t g = 0; g < problem.key_value_heads(); ++g) {
-      for (std::size_t j = 0; j < keys; ++j) {
-        problem.read_key(b, g, j, key.data() + j * width);
-        if (problem.output) problem.read_value(b, g, j, value.data() + j * value_width);
-      }
-      RowJudge row_judge(problem, claim, row);
-      for (std::size_t h = 0; h < problem.query_heads(); ++h) {
-        if (problem.key_value_head_of(h) != g) continue;
-        for (std::size_t i = 0; i < problem.queries(); ++i) {
-          problem.query.read_row(b, h, i, query.data());
-          for (std::size_t j = 0; j < keys; ++j) bias[j] = problem.bias(b, h, i, j);
-          if (problem.output) problem.output->got.read_row(b, h, i, got_output.data());
-          if (problem.scores) problem.scores->got.read_row(b, h, i, got_scores.data());
-          row_judge.judge(row, problem.output ? got_output.data() : nullptr,
-                          problem.scores ? got_scores.data() : nullptr);
-          ++report.rows;
-          report.wide_rows += row_judge.wide;
-          if (problem.output) output.count_row(row_judge.outputs, {b, h, i});
-          if (problem.scores) scores.count_row(row_judge.scores, {b, h, i});
-        }
-      }
-    }
-  if (problem.output) report.outputs.push_back(std::move(output));
-  if (problem.scores) report.outputs.push_back(std::move(scores));
-}
-
 }  // namespace detail
 
 // Judges every output of a call that an enclosure exists for, by the problem's first rule.
-inline Report judge_by_rule(const Problem& problem, const Precision& claim) {
+inline Report judge_by_rule(const Problem& problem, const Precision& claim,
+                            const JudgeOptions& options = {}) {
   Report report;
   report.claim = claim;
   report.not_judged = problem.not_judged;
-  if (problem.output || problem.scores) detail::judge_rows(problem, claim, report);
+  if (problem.output || problem.scores) detail::judge_rows(problem, claim, options, report);
   if (problem.present_key)
     report.outputs.push_back(detail::judge_copy(
         *problem.present_key, problem.past_key ? &*problem.past_key : nullptr, problem.key));
@@ -116,11 +72,12 @@ inline Report judge_by_rule(const Problem& problem, const Precision& claim) {
 // format the call asks for where that is coarser than the claim's, since a finer one may always be
 // used. The outputs must all be right by the same reading; the mildest verdict counts, earlier
 // readings first.
-inline Report judge(const Problem& problem, const Precision& claim) {
-  Report best = judge_by_rule(problem, claim);
+inline Report judge(const Problem& problem, const Precision& claim,
+                    const JudgeOptions& options = {}) {
+  Report best = judge_by_rule(problem, claim, options);
   const auto judge_also = [&](const std::string& reading, const Problem& as, const Precision& by) {
     if (best.verdict == Verdict::pass) return;
-    Report report = judge_by_rule(as, by);
+    Report report = judge_by_rule(as, by, options);
     report.reading = reading;
     if (report.verdict < best.verdict) best = std::move(report);
   };
@@ -141,9 +98,9 @@ inline Report judge(const Problem& problem, const Precision& claim) {
 }
 
 // The whole way from a captured call to its verdict. Throws BadCall where the call cannot be meant.
-inline Report judge(const Call& call) {
+inline Report judge(const Call& call, const JudgeOptions& options = {}) {
   const Problem problem = read_problem(call);
-  return judge(problem, claimed_precision(call, problem));
+  return judge(problem, claimed_precision(call, problem), options);
 }
 
 }  // namespace attest::oracle
