@@ -6,6 +6,13 @@
 #include <attest/cost.hpp>
 
 namespace {
+template <size_t together>
+struct CountedOf;
+}
+template <size_t together>
+inline constexpr size_t attest::queries_at_once<CountedOf<together>> = together;
+
+namespace {
 using namespace attest;
 
 struct Tally {
@@ -13,16 +20,19 @@ struct Tally {
   size_t hyperbolic_tangents = 0;
 };
 
-// A number that reports every operation to the tally it was made with.
-struct Counted {
+// A number that reports every operation to the tally it was made with. Attention meets `together`
+// queries at once.
+template <size_t together>
+struct CountedOf {
+  using Counted = CountedOf;
   int value = 0;
   Tally* tally = nullptr;
 
-  constexpr Counted() = default;
-  constexpr Counted(int v) : value(v) {}
-  explicit constexpr Counted(double v) : value(static_cast<int>(v)) {}
-  constexpr Counted(int v, Tally* t) : value(v), tally(t) {}
-  constexpr Counted(const Counted&) = default;
+  constexpr CountedOf() = default;
+  constexpr CountedOf(int v) : value(v) {}
+  explicit constexpr CountedOf(double v) : value(static_cast<int>(v)) {}
+  constexpr CountedOf(int v, Tally* t) : value(v), tally(t) {}
+  constexpr CountedOf(const Counted&) = default;
   // What has a tally keeps it when it is set to a plain 0, as softmax does with hidden entries.
   constexpr Counted& operator=(const Counted& x) {
     value = x.value;
@@ -67,6 +77,8 @@ struct Counted {
   }
 };
 
+using Counted = CountedOf<1>;
+
 constexpr bool is_the_cost(const Tally& tally, const Cost& cost) {
   return tally.multiplications == cost.multiplications && tally.additions == cost.additions &&
          tally.exponentials == cost.exponentials && tally.divisions == cost.divisions &&
@@ -74,21 +86,29 @@ constexpr bool is_the_cost(const Tally& tally, const Cost& cost) {
 }
 
 // Small numbers that report to a tally.
-constexpr void fill(auto& matrix, Tally& tally) {
+template <class Number, size_t R, size_t C>
+constexpr void fill(Matrix<Number, R, C>& matrix, Tally& tally) {
   int next = 0;
   for (auto& row : matrix.entries)
-    for (Counted& x : row) x = Counted(next = (next * 5 + 3) % 7, &tally);
+    for (Number& x : row) x = Number(next = (next * 5 + 3) % 7, &tally);
 }
 
-template <size_t Tq, size_t Tk, size_t D, size_t Dv, Rule rule = unscaled>
-constexpr bool performs_what_it_costs(const auto& visible, const auto& bias, const auto& sink) {
+template <class Number, size_t Tq, size_t Tk, size_t D, size_t Dv, Rule rule>
+constexpr bool performs_what_it_costs_in(const auto& visible, const auto& bias, const auto& sink) {
   Tally tally;
-  Query<Counted, Tq, D> query;
-  Key<Counted, Tk, D> key;
-  Value<Counted, Tk, Dv> value;
+  Query<Number, Tq, D> query;
+  Key<Number, Tk, D> key;
+  Value<Number, Tk, Dv> value;
   fill(query.matrix, tally), fill(key.matrix, tally), fill(value.matrix, tally);
   attention<rule>(query, key, value, visible, bias, sink);
   return is_the_cost(tally, attention_cost<rule>(query, key, value, visible, bias, sink));
+}
+// One query after the other, in pairs, and by four: the same operations.
+template <size_t Tq, size_t Tk, size_t D, size_t Dv, Rule rule = unscaled>
+constexpr bool performs_what_it_costs(const auto& visible, const auto& bias, const auto& sink) {
+  return performs_what_it_costs_in<CountedOf<1>, Tq, Tk, D, Dv, rule>(visible, bias, sink) &&
+         performs_what_it_costs_in<CountedOf<2>, Tq, Tk, D, Dv, rule>(visible, bias, sink) &&
+         performs_what_it_costs_in<CountedOf<4>, Tq, Tk, D, Dv, rule>(visible, bias, sink);
 }
 template <size_t Tq, size_t Tk, size_t D, size_t Dv, Rule rule = unscaled>
 constexpr bool performs_what_it_costs(const auto& visible) {
@@ -115,8 +135,8 @@ constexpr auto one_row_empty = matrix({{true, false, true}, {false, false, false
 constexpr auto three_rows = matrix({{false, true, false, true, true},
                                     {false, false, false, false, false},
                                     {true, true, true, false, false}});
-constexpr Sink<Counted> sink{Counted(3)};
-constexpr auto bias = [](size_t i, size_t j) { return Counted(static_cast<int>(i + j)); };
+constexpr Sink sink{3};
+constexpr auto bias = [](size_t i, size_t j) { return static_cast<int>(i + j); };
 constexpr auto one_hidden = matrix({{true, false, true}, {false, true, true}});
 static_assert(
     performs_what_it_costs<2, 3, 4, 5, Rule{.scale = Scale::of(1), .softcap = 4}>(one_row_empty),
@@ -237,8 +257,12 @@ static_assert(self_attention<128, 16>.score_matrix_bytes == 64 * 1024,
               "S13: 64 KiB of scores if all are kept");
 static_assert(self_attention<256, 16>.score_matrix_bytes ==
               4 * self_attention<128, 16>.score_matrix_bytes);
-static_assert(self_attention<128, 16>.scratch_bytes == 512,
+static_assert(attention_cost(Query<float, 1, 16>{}, Key<float, 128, 16>{}, Value<float, 128, 16>{})
+                      .scratch_bytes == 512,
               "S13: half a KiB if one query is answered at a time");
+static_assert(self_attention<128, 16>.scratch_bytes ==
+                  (queries_at_once<float> == 1 ? 512 : queries_at_once<float> * 512 + 8 * 1024),
+              "S13: as much for each of several at a time, and the keys");
 static_assert(self_attention<256, 16>.scratch_bytes == 2 * self_attention<128, 16>.scratch_bytes);
 
 // S13: a causal row i sees i + 1 keys: T(T + 1)/2 pairs in all.

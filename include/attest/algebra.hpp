@@ -17,6 +17,14 @@
 #define ATTEST_NO_CONTRACTION
 #endif
 
+// Before a loop over entries that do not overlap with what they are computed from: GCC need not
+// check at run time, and makes vectors of few entries before it unrolls them.
+#if defined(__GNUC__) && !defined(__clang__)
+#define ATTEST_ENTRIES_SIDE_BY_SIDE _Pragma("GCC unroll 1") _Pragma("GCC ivdep")
+#else
+#define ATTEST_ENTRIES_SIDE_BY_SIDE
+#endif
+
 namespace attest {
 
 // x·y = ((0 + x₀y₀) + x₁y₁) + …, strictly from left to right. Eight terms stand in one statement
@@ -48,10 +56,33 @@ constexpr void axpy(const T& a, const T (&x)[N], T (&y)[N]) {
   for (; k < N; ++k) y[k] = y[k] + a * x[k];
 }
 
+// y ← y + x₀a₀ + x₁a₁ + … + x₇a₇ for rows a_k: every entry on its own, for begin ≤ j < end, and in
+// the order of dot, so that a compiler can make vectors of neighbouring entries. y is read and
+// written once for eight rows.
+template <class T, size_t N>
+constexpr void add_eight_rows(const T* x, const T (*a)[N], T (&y)[N], size_t begin = 0,
+                              size_t end = N) {
+  ATTEST_NO_CONTRACTION
+  const T x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3], x4 = x[4], x5 = x[5], x6 = x[6], x7 = x[7];
+  const T(&a0)[N] = a[0], (&a1)[N] = a[1], (&a2)[N] = a[2], (&a3)[N] = a[3], (&a4)[N] = a[4],
+        (&a5)[N] = a[5], (&a6)[N] = a[6], (&a7)[N] = a[7];
+  ATTEST_ENTRIES_SIDE_BY_SIDE
+  for (size_t j = begin; j < end; ++j)
+    y[j] = y[j] + x0 * a0[j] + x1 * a1[j] + x2 * a2[j] + x3 * a3[j] + x4 * a4[j] + x5 * a5[j] +
+           x6 * a6[j] + x7 * a7[j];
+}
+// The same for one row.
+template <class T, size_t N>
+constexpr void add_row(const T& x, const T (&a)[N], T (&y)[N], size_t begin = 0, size_t end = N) {
+  ATTEST_NO_CONTRACTION
+  ATTEST_ENTRIES_SIDE_BY_SIDE
+  for (size_t j = begin; j < end; ++j) y[j] = y[j] + x * a[j];
+}
+
 // (AB)_ij = Σ_k A_ik B_kj, the sum in the order of dot. Row i of AB is the combination of the rows
 // of B that row i of A prescribes, so B is read by rows and no entry of it is visited out of order.
 template <class T, size_t R, size_t K, class U, size_t L, size_t C>
-  requires same_number_type<T, U> && inner_dimensions_agree<K, L>
+requires same_number_type<T, U> && inner_dimensions_agree<K, L>
 constexpr Matrix<T, R, C> operator*(const Matrix<T, R, K>& a, const Matrix<U, L, C>& b) {
   Matrix<T, R, C> product;
   for (size_t i = 0; i < R; ++i)
@@ -68,7 +99,7 @@ constexpr Matrix<T, C, R> transpose(const Matrix<T, R, C>& a) {
 }
 
 template <class T, size_t R, size_t C, class U, size_t S, size_t D>
-  requires same_number_type<T, U> && same_shape<R, C, S, D>
+requires same_number_type<T, U> && same_shape<R, C, S, D>
 constexpr Matrix<T, R, C> operator+(const Matrix<T, R, C>& a, const Matrix<U, S, D>& b) {
   Matrix<T, R, C> sum;
   for (size_t i = 0; i < R; ++i)
@@ -77,7 +108,7 @@ constexpr Matrix<T, R, C> operator+(const Matrix<T, R, C>& a, const Matrix<U, S,
 }
 
 template <class T, size_t R, size_t C, class U, size_t S, size_t D>
-  requires same_number_type<T, U> && same_shape<R, C, S, D>
+requires same_number_type<T, U> && same_shape<R, C, S, D>
 constexpr Matrix<T, R, C> operator-(const Matrix<T, R, C>& a, const Matrix<U, S, D>& b) {
   Matrix<T, R, C> difference;
   for (size_t i = 0; i < R; ++i)
@@ -115,4 +146,5 @@ concept can_add = requires(const A& a, const B& b) {
 
 }  // namespace attest
 
+#undef ATTEST_ENTRIES_SIDE_BY_SIDE
 #undef ATTEST_NO_CONTRACTION

@@ -11,6 +11,7 @@
 #include <attest/mask.hpp>
 #include <attest/matrix.hpp>
 #include <attest/roles.hpp>
+#include <attest/rows.hpp>
 #include <attest/rule.hpp>
 #include <attest/score.hpp>
 #include <attest/softmax.hpp>
@@ -39,44 +40,6 @@ constexpr auto attention_scores(const Q& query, const K& key, const Bias& given_
   return scores;
 }
 
-// The weights of one query, `weight` all zeros before. A row without a key and without a sink is
-// what the rule says of it: its total is 0.
-template <Rule rule, class T, size_t D, size_t Tk, class Visible, class Bias, class Sink>
-constexpr SoftmaxDenominator<T> weigh_keys(const T (&q)[D], const Matrix<T, Tk, D>& key,
-                                           const Visible& visible, const Bias& bias,
-                                           const Sink& sink, size_t i, T (&weight)[Tk]) {
-  for (size_t j = 0; j < Tk; ++j)
-    if (sees(visible, i, j)) weight[j] = score<rule>(q, key.entries[j], bias, i, j);
-  if constexpr (hidden_keys_have_scores<rule>)
-    for (size_t j = 0; j < Tk; ++j)
-      if (!sees(visible, i, j)) weight[j] = T(-rule.softcap);
-  const auto denominator = softmax_row(weight, counted_by_softmax<rule>(visible), i, sink);
-  if constexpr (rule.empty_row == EmptyRow::mean)
-    if (denominator.total == T(0))
-      for (T& w : weight) w = T(1) / T(static_cast<int>(Tk));
-  if constexpr (rule.empty_row == EmptyRow::nan)
-    if (denominator.total == T(0))
-      for (T& w : weight) w = quiet_nan<T>();
-  return denominator;
-}
-
-// One query's row of the output, all zeros before; `weight` is scratch, all zeros before.
-template <Rule rule, class T, size_t D, size_t Tk, size_t Dv, class Visible, class Bias, class Sink>
-constexpr SoftmaxDenominator<T> attend(const T (&q)[D], const Matrix<T, Tk, D>& key,
-                                       const Matrix<T, Tk, Dv>& value, const Visible& visible,
-                                       const Bias& bias, const Sink& sink, size_t i,
-                                       T (&weight)[Tk], T (&output)[Dv]) {
-  const auto denominator = weigh_keys<rule>(q, key, visible, bias, sink, i, weight);
-  if constexpr (rule.empty_row == EmptyRow::mean || rule.empty_row == EmptyRow::nan)
-    if (denominator.total == T(0)) {
-      for (size_t j = 0; j < Tk; ++j) axpy(weight[j], value.entries[j], output);
-      return denominator;
-    }
-  for (size_t j = 0; j < Tk; ++j)
-    if (sees(counted_by_softmax<rule>(visible), i, j)) axpy(weight[j], value.entries[j], output);
-  return denominator;
-}
-
 // What share of its attention each query gives to each key: row i is a distribution over the keys
 // that query i sees, and the sink if there is one.
 template <Rule rule = Rule{}, class Q, class K, class Visible = Everything, class Bias = NoBias,
@@ -88,17 +51,16 @@ constexpr auto attention_weights(const Q& query, const K& key, const Visible& ma
   Matrix<T, Q::rows, K::rows> weights;
   const auto& bias = bias_of_head<rule, T>(given_bias, 0, 1);
   const auto& visible = visible_to_rule<rule>(mask, bias);
-  for (size_t i = 0; i < Q::rows; ++i)
-    weigh_keys<rule>(query.matrix.entries[i], key.matrix, visible, bias, sink, i,
-                     weights.entries[i]);
+  weigh_rows<rule>(query.matrix, key.matrix, visible, bias, sink, weights);
   return weights;
 }
 
 // attention_weights(query, key, …) * value to the bit, without the matrix of weights: one query at
-// a time, the scratch one row of Tk weights (cost.hpp). The weights are divided by their
-// sum before they meet the values, so that no sum leaves the hull of the values: where the exact
-// result is finite nothing overflows on the way, which a quotient of sums would for values near the
-// end of the range.
+// a time, or a few where the processor has vectors (rows.hpp); the scratch is a row of Tk weights
+// for each, and the keys transposed where there are several (cost.hpp). The weights are divided by
+// their sum before they meet the values, so that no sum leaves the hull of the values: where the
+// exact result is finite nothing overflows on the way, which a quotient of sums would for values
+// near the end of the range.
 //
 // A hidden key takes no part: neither its score nor its value is read, so NaN and infinity stay
 // where they are. A query that sees no key gets a row of zeros, as ONNX and PyTorch's safe softmax
@@ -125,11 +87,8 @@ constexpr auto attention(const Q& query, const K& key, const V& value, const Vis
   Matrix<T, Q::rows, V::columns> output;
   const auto& bias = bias_of_head<rule, T>(given_bias, 0, 1);
   const auto& visible = visible_to_rule<rule>(mask, bias);
-  for (size_t i = 0; i < Q::rows; ++i) {
-    T weight[K::rows]{};
-    attend<rule>(query.matrix.entries[i], key.matrix, value.matrix, visible, bias, sink, i, weight,
-                 output.entries[i]);
-  }
+  attend_rows<rule>(query.matrix, key.matrix, value.matrix, visible, bias, sink, output,
+                    [](size_t, const auto&) {});
   return output;
 }
 
@@ -163,12 +122,10 @@ constexpr auto attention_with_log_sum_exp(const Q& query, const K& key, const V&
   OutputAndLogSumExp<T, Q::rows, V::columns> result;
   const auto& bias = bias_of_head<rule, T>(given_bias, 0, 1);
   const auto& visible = visible_to_rule<rule>(mask, bias);
-  for (size_t i = 0; i < Q::rows; ++i) {
-    T weight[K::rows]{};
-    result.log_sum_exp[i] =
-        log_sum_exp<rule>(attend<rule>(query.matrix.entries[i], key.matrix, value.matrix, visible,
-                                       bias, sink, i, weight, result.output.entries[i]));
-  }
+  attend_rows<rule>(query.matrix, key.matrix, value.matrix, visible, bias, sink, result.output,
+                    [&](size_t i, const SoftmaxDenominator<T>& denominator) {
+                      result.log_sum_exp[i] = log_sum_exp<rule>(denominator);
+                    });
   return result;
 }
 

@@ -26,6 +26,7 @@
 
 #include <attest/roles.hpp>
 #include <attest/score.hpp>
+#include <attest/rows.hpp>
 
 #include <attest/attention.hpp>
 #include <attest/hard.hpp>

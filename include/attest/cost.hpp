@@ -20,7 +20,7 @@ struct Cost {
   size_t divisions = 0;
   size_t hyperbolic_tangents = 0;  // of a softcap
   size_t score_matrix_bytes = 0;   // what attention_scores and attention_weights return
-  size_t scratch_bytes = 0;        // what attention keeps instead: the scores of one query
+  size_t scratch_bytes = 0;        // what attention keeps instead: the scores of some queries
   size_t state_bytes = 0;          // what stays from one tile or token to the next
 
   friend constexpr bool operator==(const Cost&, const Cost&) = default;
@@ -118,6 +118,14 @@ constexpr Cost cost_of_row(const Cost& score, size_t value_width, size_t slots, 
   return has_score<Sink> ? Cost{} : cost_of_empty_row<rule>(keys, value_width);
 }
 
+// A row of scores for each query that is met at once, and where those are several, the keys
+// transposed (rows.hpp).
+template <Rule rule, class Q, class K>
+inline constexpr size_t scratch_numbers = [] {
+  constexpr size_t together = queries_together<rule, typename Q::value_type, Q::rows>;
+  return together * K::rows + (together > 1 ? K::rows * K::columns : 0);
+}();
+
 template <class Bias>
 inline constexpr bool is_biased = !is_same_type<Bias, NoBias>;
 
@@ -132,7 +140,7 @@ constexpr Cost cost_of_attention(const Visible& mask, const Bias& bias) {
     cost = cost + cost_of_row<rule, Sink>(cost_of_score<rule>(Q::columns, is_biased<Bias>),
                                           V::columns, K::rows, visible, i, K::rows);
   cost.score_matrix_bytes = Q::rows * K::rows * bytes;
-  cost.scratch_bytes = K::rows * bytes;
+  cost.scratch_bytes = scratch_numbers<rule, Q, K> * bytes;
   return cost;
 }
 template <Rule rule = Rule{}, class Q, class K, class V, class Visible = Everything,

@@ -42,29 +42,37 @@ constexpr T capped(const T& score) {
   return softcap * tanh(score / softcap);
 }
 
-// The score of key j for query i: scale·(q·k), the dot product rounded before it is scaled, or
-// (√scale·q)·(√scale·k) with each entry rounded, where the rule says so; then softcap·tanh of its
-// quotient by the softcap, and the bias, in the order the rule gives them.
+// What a rule makes of the dot product of query i and key j: its product with the scale, then
+// softcap·tanh of its quotient by the softcap, and the bias, in the order the rule gives them.
+template <Rule rule, class T, size_t D, class Bias>
+constexpr T score_of_dot(const T& dot_product, const Bias& bias, size_t i, size_t j) {
+  constexpr bool has_cap = rule.softcap != 0;
+  T s = dot_product;
+  if constexpr (!rule.scale_by_square_roots) s = scale_of<rule, T, D> * s;
+  if constexpr (has_cap && rule.softcap_place == SoftcapPlace::before_mask) s = capped<rule>(s);
+  if constexpr (!is_same_type<Bias, NoBias>) s = s + bias_at(bias, i, j);
+  if constexpr (has_cap && rule.softcap_place == SoftcapPlace::after_mask) s = capped<rule>(s);
+  return s;
+}
+
+// Whether a score is its dot product times the scale and no more.
+template <Rule rule, class Bias>
+inline constexpr bool is_scaled_dot_product =
+    !rule.scale_by_square_roots && rule.softcap == 0 && is_same_type<Bias, NoBias>;
+
+// The score of key j for query i: of scale·(q·k), the dot product rounded before it is scaled, or
+// of (√scale·q)·(√scale·k) with each entry rounded, where the rule says so.
 template <Rule rule, class T, size_t D, class Bias>
 constexpr T score(const T (&q)[D], const T (&k)[D], const Bias& bias, size_t i, size_t j) {
-  constexpr bool has_bias = !is_same_type<Bias, NoBias>;
-  if constexpr (!rule.scale_by_square_roots && rule.softcap == 0 && !has_bias) {
+  if constexpr (is_scaled_dot_product<rule, Bias>) {
     return scale_of<rule, T, D> * dot(q, k);  // a statement less to evaluate, for each pair
+  } else if constexpr (rule.scale_by_square_roots) {
+    T scaled_q[D], scaled_k[D];
+    for (size_t t = 0; t < D; ++t) scaled_q[t] = root_of_scale<rule, T, D> * q[t];
+    for (size_t t = 0; t < D; ++t) scaled_k[t] = root_of_scale<rule, T, D> * k[t];
+    return score_of_dot<rule, T, D>(dot(scaled_q, scaled_k), bias, i, j);
   } else {
-    T s{};
-    if constexpr (rule.scale_by_square_roots) {
-      T scaled_q[D], scaled_k[D];
-      for (size_t t = 0; t < D; ++t) scaled_q[t] = root_of_scale<rule, T, D> * q[t];
-      for (size_t t = 0; t < D; ++t) scaled_k[t] = root_of_scale<rule, T, D> * k[t];
-      s = dot(scaled_q, scaled_k);
-    } else {
-      s = scale_of<rule, T, D> * dot(q, k);
-    }
-    constexpr bool has_cap = rule.softcap != 0;
-    if constexpr (has_cap && rule.softcap_place == SoftcapPlace::before_mask) s = capped<rule>(s);
-    if constexpr (has_bias) s = s + bias_at(bias, i, j);
-    if constexpr (has_cap && rule.softcap_place == SoftcapPlace::after_mask) s = capped<rule>(s);
-    return s;
+    return score_of_dot<rule, T, D>(dot(q, k), bias, i, j);
   }
 }
 

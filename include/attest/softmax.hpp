@@ -111,13 +111,25 @@ constexpr void exp_of_differences(T (&x)[N], const T& largest, size_t begin, siz
   }
 }
 
-// The weights of row i over the entries it may see, in place; an entry it may not see gets weight
+// The same of short rows of floats, whose lanes would stay empty: Rows of them side by side.
+template <size_t Rows, size_t N>
+constexpr void exp_of_short_rows(float (*x)[N], const float (&largest)[Rows]) {
+  constexpr size_t all = Rows * N, width = used_lanes<all>, rest = all % width, whole = all - rest;
+  float difference[all];
+  for (size_t r = 0; r < Rows; ++r)
+    for (size_t j = 0; j < N; ++j) difference[r * N + j] = x[r][j] - largest[r];
+  for (size_t j = 0; j < whole; j += width) exp_side_by_side<width>(difference + j, 0);
+  if constexpr (rest != 0) exp_side_by_side<rest>(difference + whole, 0);
+  for (size_t r = 0; r < Rows; ++r)
+    for (size_t j = 0; j < N; ++j) x[r][j] = difference[r * N + j];
+}
+
+// The weights of a row over the entries it may see, in place; an entry it may not see gets weight
 // zero, and a row that sees nothing is all zeros. Between the first and the last visible entry the
 // hidden ones are computed with: loops without branches are what a compiler makes vectors of.
-// Scores are finite: e^{x_j − max} with the row's
-// maximum subtracted is then in (0, 1] or underflows to 0, the sum is in [1, n], and nothing
-// overflows whatever the size of the scores. Shifting all scores by one number changes nothing but
-// their rounding.
+// Scores are finite: e^{x_j − max} with the row's maximum subtracted is then in (0, 1] or
+// underflows to 0, the sum is in [1, n], and nothing overflows whatever the size of the scores.
+// Shifting all scores by one number changes nothing but their rounding.
 //
 // Error. Let g_j be the exact softmax of the given scores, a_j = max − x_j ≥ 0, u the unit
 // roundoff, n the number of visible entries, and exp correctly rounded. The subtraction errs by
@@ -133,31 +145,60 @@ constexpr void exp_of_differences(T (&x)[N], const T& largest, size_t begin, siz
 // Blanchard, D. J. Higham & N. J. Higham, "Accurately computing the log-sum-exp and softmax
 // functions", IMA J. Numer. Anal. 41(4), 2021, analyse the same computation and find that
 // subtracting the maximum costs no accuracy, while e^{x_j − ln Σ e^{x_k}} may lose some.
+//
+// These are rows first … first + Rows − 1. Each step is taken by all of them before the next: the
+// largest entry and the sum of a row end in steps that wait for one another, and while one row
+// waits the others go on.
+template <size_t Rows, class T, size_t N, class Visible, class Sink>
+constexpr void softmax_rows(T (*x)[N], const Visible& visible, size_t first, const Sink& sink,
+                            T (&largest)[Rows], T (&total)[Rows]) {
+  size_t begin[Rows]{}, end[Rows]{};
+  for (size_t r = 0; r < Rows; ++r) {
+    const size_t i = first + r;
+    size_t from = 0, to = N;
+    while (from < N && !sees(visible, i, from)) ++from;
+    if (from == N) {
+      for (size_t j = 0; j < N; ++j) x[r][j] = T(0);
+      if constexpr (has_score<Sink>) largest[r] = sink.score, total[r] = T(1);
+      continue;
+    }
+    while (!sees(visible, i, to - 1)) --to;
+    for (size_t j = 0; j < N; ++j)
+      x[r][j] = sees(visible, i, j) ? x[r][j] : hidden_score(x[r][from]);
+    largest[r] = largest_in_lanes(x[r]);
+    if constexpr (has_score<Sink>) largest[r] = sink.score > largest[r] ? sink.score : largest[r];
+    begin[r] = from;
+    end[r] = to;
+  }
+  if constexpr (Rows > 1 && N < lanes && is_same_type<T, float>)
+    exp_of_short_rows(x, largest);
+  else
+    for (size_t r = 0; r < Rows; ++r) exp_of_differences(x[r], largest[r], begin[r], end[r]);
+  for (size_t r = 0; r < Rows; ++r) {
+    if constexpr (is_float_or_double<T>) {
+      for (size_t j = 0; j < begin[r]; ++j) x[r][j] = 0;
+      for (size_t j = end[r]; j < N; ++j) x[r][j] = 0;
+    } else {
+      for (size_t j = 0; j < N; ++j) x[r][j] = sees(visible, first + r, j) ? x[r][j] : T(0);
+    }
+    if (begin[r] == end[r]) continue;
+    total[r] = sum_in_lanes(x[r]);
+    if constexpr (has_score<Sink>) total[r] = total[r] + exp(sink.score - largest[r]);
+  }
+  for (size_t r = 0; r < Rows; ++r)
+    if (begin[r] == 0 && end[r] == N)
+      for (size_t j = 0; j < N; ++j) x[r][j] = x[r][j] / total[r];
+    else
+      for (size_t j = begin[r]; j < end[r]; ++j) x[r][j] = x[r][j] / total[r];
+}
+
+// Row i alone.
 template <class T, size_t N, class Visible, class Sink = NoSink>
 constexpr SoftmaxDenominator<T> softmax_row(T (&x)[N], const Visible& visible, size_t i,
                                             const Sink& sink = {}) {
-  size_t begin = 0, end = N;
-  while (begin < N && !sees(visible, i, begin)) ++begin;
-  if (begin == N) {
-    for (T& weight : x) weight = T(0);
-    if constexpr (has_score<Sink>) return {sink.score, T(1)};
-    return {};
-  }
-  while (!sees(visible, i, end - 1)) --end;
-  for (size_t j = 0; j < N; ++j) x[j] = sees(visible, i, j) ? x[j] : hidden_score(x[begin]);
-  T largest = largest_in_lanes(x);
-  if constexpr (has_score<Sink>) largest = sink.score > largest ? sink.score : largest;
-  exp_of_differences(x, largest, begin, end);
-  if constexpr (is_float_or_double<T>) {
-    for (size_t j = 0; j < begin; ++j) x[j] = 0;
-    for (size_t j = end; j < N; ++j) x[j] = 0;
-  } else {
-    for (size_t j = 0; j < N; ++j) x[j] = sees(visible, i, j) ? x[j] : T(0);
-  }
-  T total = sum_in_lanes(x);
-  if constexpr (has_score<Sink>) total = total + exp(sink.score - largest);
-  for (size_t j = begin; j < end; ++j) x[j] = x[j] / total;
-  return {largest, total};
+  T largest[1]{}, total[1]{};
+  softmax_rows(&x, visible, i, sink, largest, total);
+  return {largest[0], total[0]};
 }
 
 // Each row of the scores becomes a distribution over the columns; see softmax_row for masks and the
