@@ -13,6 +13,10 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -186,6 +190,11 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+#ifdef __GLIBC__
+  // Keys and values of a head go back to the system once they are judged; by itself glibc raises
+  // the size from which on it does so to 32 MB.
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
+#endif
   try {
     const int code = run(argc, argv);
     if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;

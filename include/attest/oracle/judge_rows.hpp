@@ -58,6 +58,8 @@ class HeadArrays {
     data.key_count = problem_.keys();
     return data;
   }
+  // Forgets what only blocks read.
+  void end_blocks() { block.panels = std::vector<double>(); }
   std::size_t batch() const { return batch_; }
   std::size_t head() const { return head_; }
 
@@ -87,12 +89,14 @@ class HeadArrays {
 struct RowRange {
   HeadArrays* arrays;
   std::size_t query_head, first, count;
+  bool alone = false;  // each row by itself
 };
 
 // What was found about them.
 struct RangeFindings {
   OutputReport output, scores;
   std::size_t rows = 0, double_double_rows = 0, wide_rows = 0;
+  std::vector<std::size_t> open;  // rows that are left, because blocks do not decide about them
   // The row of the largest excess among those that blocks decided about.
   struct Worst {
     bool failed = false;
@@ -116,13 +120,19 @@ class RangeJudge {
 
   RangeFindings judge(const RowRange& range) {
     RangeFindings found;
-    const bool in_blocks = range.arrays->in_blocks();
+    const bool in_blocks = !range.alone && range.arrays->in_blocks();
     if (in_blocks)
       block_->compute(range.arrays->block, range.arrays->batch(), range.query_head, range.first,
                       range.count);
     for (std::size_t r = 0; r < range.count; ++r) {
       ++found.rows;
-      if (in_blocks && judge_in_block(range, r, found)) continue;
+      if (in_blocks) {
+        if (!judge_in_block(range, r, found)) {
+          found.open.push_back(range.first + r);
+          --found.rows;
+        }
+        continue;
+      }
       judge_row(range, range.first + r);
       found.double_double_rows += !row_judge_->double_decided;
       found.wide_rows += row_judge_->wide;
@@ -238,14 +248,28 @@ inline void judge_rows(const Problem& problem, const Precision& claim, const Jud
       judge = std::make_unique<RangeJudge>(problem, claim, kernels, blocks);
     in_parallel(threads, arrays.size(),
                 [&](std::size_t, std::size_t n) { arrays[n]->read(split); });
-    std::vector<RangeFindings> found(ranges.size());
-    std::atomic<std::size_t> done{report.rows};
-    in_parallel(threads, ranges.size(), [&](std::size_t worker, std::size_t n) {
-      found[n] = judges[worker]->judge(ranges[n]);
-      done += ranges[n].count;
-      if (worker == 0 && options.progress)
-        options.progress(static_cast<double>(done) / static_cast<double>(all_rows));
-    });
+    std::size_t done = 0;
+    std::mutex telling;
+    const auto judge_all = [&](const std::vector<RowRange>& some) {
+      std::vector<RangeFindings> found(some.size());
+      in_parallel(threads, some.size(), [&](std::size_t worker, std::size_t n) {
+        found[n] = judges[worker]->judge(some[n]);
+        const std::lock_guard lock(telling);
+        done += some[n].count - found[n].open.size();
+        if (worker == 0 && options.progress)
+          options.progress(static_cast<double>(report.rows + done) / static_cast<double>(all_rows));
+      });
+      return found;
+    };
+    std::vector<RangeFindings> found = judge_all(ranges);
+    std::vector<RowRange> left;
+    for (std::size_t n = 0; n < ranges.size(); ++n)
+      for (const std::size_t row : found[n].open)
+        left.push_back({ranges[n].arrays, ranges[n].query_head, row, 1, true});
+    if (!left.empty()) {
+      for (const RowRange& row : left) row.arrays->end_blocks();
+      for (RangeFindings& of_row : judge_all(left)) found.push_back(std::move(of_row));
+    }
     for (const RangeFindings& of_range : found) {
       output.add(of_range.output);
       scores.add(of_range.scores);
