@@ -251,8 +251,16 @@ TEST_CASE("help and the list of dialects go to standard output") {
     CHECK(result.err.empty());
     CHECK(lines(result.out) >= 2);
   }
-  for (const char* dialect : {"onnx-23", "onnx-24", "onnx-25", "torch", "plain"})
-    CHECK(run({"dialects"}).out.find(dialect) != std::string::npos);
+  for (const char* dialect :
+       {"onnx-23", "onnx-24", "onnx-25", "torch", "flash-attention-2", "flash-attention-3", "jax",
+        "cudnn", "mlx", "flashinfer", "ort-gqa", "ort-mha", "openvino", "gpt-oss", "ggml", "plain"})
+    CHECK(("\n" + run({"dialects"}).out).find(std::string("\n") + dialect + " ") !=
+          std::string::npos);
+  const Result jax = run({"dialects", "jax"});
+  CHECK(jax.code == 0);
+  for (const char* said : {"https://docs.jax.dev/", "local_window_size", "query_seq_lengths",
+                           "rows without keys return the mean of all values"})
+    CHECK(jax.out.find(said) != std::string::npos);
 }
 
 TEST_CASE("a verdict that cannot be written is an error") {

@@ -205,7 +205,9 @@ TEST_CASE("what a call does not say, or says beside the point") {
   SECTION("an unknown dialect") {
     builder.call.dialect = "onnx-22";
     CHECK(refusal(builder.call) ==
-          "unknown dialect \"onnx-22\"; known are onnx-23, onnx-24, onnx-25, torch, plain");
+          "unknown dialect \"onnx-22\"; known are onnx-23, onnx-24, onnx-25, torch, "
+          "flash-attention-2, flash-attention-3, jax, cudnn, mlx, flashinfer, ort-gqa, ort-mha, "
+          "openvino, gpt-oss, ggml, plain");
   }
   SECTION("an unknown option") {
     builder.option("is_causal", true);

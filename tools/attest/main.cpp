@@ -85,9 +85,16 @@ int onnx(const std::string& folder, const std::string& outputs) {
   return command::exit_code(run);
 }
 
-int dialects() {
-  for (const oracle::Dialect& dialect : oracle::dialects)
-    write(stdout, fmt::format("{:10}{}\n", dialect.name, dialect.source));
+int dialects(const std::string& name) {
+  if (name.empty()) {
+    for (const oracle::Dialect& dialect : oracle::dialects)
+      write(stdout, fmt::format("{:19}{}\n", dialect.name, dialect.what));
+    return 0;
+  }
+  const oracle::Dialect* dialect = oracle::find_dialect(name);
+  if (!dialect)
+    return refuse(fmt::format("dialects: found {}, which attest dialects does not list", name));
+  write(stdout, command::in_words(*dialect));
   return 0;
 }
 
@@ -150,6 +157,8 @@ int run(int argc, char** argv) {
       ->type_name("DIR");
 
   CLI::App* dialects_command = app.add_subcommand("dialects", "Whose definitions attest knows");
+  std::string dialect;
+  dialects_command->add_option("NAME", dialect, "one of them: its options, arrays and conventions");
 
   try {
     app.parse(argc, argv);
@@ -157,12 +166,12 @@ int run(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help
     return refuse(error.what());
   }
-  if (dialects_command->parsed()) return dialects();
   // An empty value comes from a script's unset variable; what it meant is not known.
   for (const CLI::App* command : app.get_subcommands())
     for (const CLI::Option* option : command->get_options())
       for (const std::string& value : option->results())
         if (value.empty()) return refuse(option->get_name() + ": found nothing, expected a value");
+  if (dialects_command->parsed()) return dialects(dialect);
   if (reference_command->parsed()) return reference(capture, to, reference_options);
   if (onnx_command->parsed()) return onnx(folder, outputs);
   for (int step = 0; step < 4; ++step)

@@ -6,10 +6,12 @@
 #include <attest/format/bad_input.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace attest::command {
 namespace {
@@ -104,6 +106,12 @@ std::string claim_line(const oracle::Precision& claim) {
                      claim.weights.name, claim.output.name);
 }
 
+std::string other_reading_line(const oracle::OtherReading& other) {
+  if (!other.dialects.empty())
+    return fmt::format("  right under {}: {}\n", fmt::join(other.dialects, ", "), other.difference);
+  return fmt::format("  right if {}, as in {}\n", other.difference, fmt::join(other.as_in, ", "));
+}
+
 // JSON has no NaN and no infinity.
 Json json_number(double value) {
   if (std::isfinite(value)) return value;
@@ -153,6 +161,12 @@ Json json_outcome(const Outcome& outcome) {
   json["outputs"] = Json::object();
   for (const OutputReport& output : report.outputs)
     json["outputs"][output.name] = json_output(output);
+  if (!report.other_readings.empty()) {
+    json["right_if"] = Json::array();
+    for (const oracle::OtherReading& other : report.other_readings)
+      json["right_if"].push_back(
+          {{"difference", other.difference}, {"dialects", other.dialects}, {"as_in", other.as_in}});
+  }
   json["not_judged"] = report.not_judged;
   return json;
 }
@@ -180,7 +194,27 @@ std::string in_words(const Outcome& outcome) {
                       report.reading.empty() ? "" : ", " + report.reading);
   text += "  " + claim_line(report.claim) + "\n";
   for (const OutputReport& output : report.outputs) text += output_lines(output);
+  for (const oracle::OtherReading& other : report.other_readings) text += other_reading_line(other);
   for (const std::string& name : report.not_judged) text += "  " + name + ": not judged yet\n";
+  return text;
+}
+
+std::string in_words(const oracle::Dialect& dialect) {
+  std::string text = fmt::format("{}: {}\n  {}\n", dialect.name, dialect.what, dialect.source);
+  const auto add = [&](const char* title, std::span<const oracle::Term> terms) {
+    text += fmt::format("{}\n", title);
+    for (const oracle::Term& term : terms)
+      text += fmt::format("  {}\n      {}\n", term.name, term.meaning);
+  };
+  add("options, and what they are by default", dialect.options);
+  add("arrays beside q, k, v and out", dialect.arrays);
+  if (!dialect.conventions) return text;
+  const oracle::Conventions& by = *dialect.conventions;
+  text += "conventions\n";
+  if (by.alignment) text += fmt::format("  {}\n", oracle::in_words(*by.alignment));
+  text += fmt::format("  {}\n", oracle::in_words(by.empty_row));
+  if (by.window) text += fmt::format("  {}\n", oracle::in_words(*by.window));
+  if (by.causal_ignores_mask) text += "  a causal call ignores its mask\n";
   return text;
 }
 

@@ -13,6 +13,9 @@ namespace attest::command {
 // Several lines; the first names the capture and its verdict.
 std::string in_words(const Outcome& outcome);
 
+// A dialect: its source, options, arrays and conventions.
+std::string in_words(const oracle::Dialect& dialect);
+
 // One object for one capture, an array for several. Numbers that JSON lacks are the strings "nan",
 // "inf" and "-inf"; exact values are strings of as many digits as are certain.
 std::string as_json(const std::vector<Outcome>& outcomes);

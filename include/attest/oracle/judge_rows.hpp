@@ -8,6 +8,7 @@
 // keys and values of a few heads at a time.
 #pragma once
 #include <attest/oracle/block_judge.hpp>
+#include <attest/oracle/padded_rows.hpp>
 #include <attest/oracle/parallel.hpp>
 #include <attest/oracle/report.hpp>
 #include <attest/oracle/row_judge.hpp>
@@ -126,6 +127,11 @@ class RangeJudge {
                       range.count);
     for (std::size_t r = 0; r < range.count; ++r) {
       ++found.rows;
+      if (problem_.padded(range.arrays->batch(), range.first + r)) {
+        count_padded_row(problem_, range.arrays->batch(), range.query_head, range.first + r,
+                         found.output);
+        continue;
+      }
       if (in_blocks) {
         if (!judge_in_block(range, r, found)) {
           found.open.push_back(range.first + r);
@@ -220,7 +226,8 @@ inline void judge_rows(const Problem& problem, const Precision& claim, const Jud
   const std::size_t all_rows = problem.batches() * problem.query_heads() * queries;
   const std::size_t value_width = problem.output ? problem.value_width() : 0;
   const std::size_t per_row = problem.keys() * (problem.width() + value_width);
-  const bool blocks = BlockRows::can_compute(problem) && per_row * all_rows >= options.blocks_from;
+  const bool blocks = problem.only_masks() && BlockRows::can_compute(problem) &&
+                      per_row * all_rows >= options.blocks_from;
   const bool split =
       blocks && problem.output->got.format()->precision >= formats::float64.precision;
   const std::size_t rows_at_once = blocks ? BlockRows::rows_per_block(problem, split) : 32;

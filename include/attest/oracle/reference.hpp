@@ -5,6 +5,7 @@
 // element.
 #pragma once
 #include <attest/oracle/dialect.hpp>
+#include <attest/oracle/padded_rows.hpp>
 #include <attest/oracle/row_reference.hpp>
 
 #include <array>
@@ -57,10 +58,11 @@ inline std::optional<Shape> shape_of_output(const Call& call) {
     return integer && *integer > 0 && *integer <= INT32_MAX ? static_cast<std::size_t>(*integer)
                                                             : 0;
   };
-  if (q->rank() == 3 && call.dialect.starts_with("onnx")) {  // (batch, query, head·column)
+  const bool onnx = call.dialect.starts_with("onnx"), gqa = call.dialect == "ort-gqa";
+  if (q->rank() == 3 && (onnx || gqa)) {  // (batch, query, head·column)
     const std::size_t key_value_heads = heads("kv_num_heads");
     if (key_value_heads == 0) return std::nullopt;
-    shape.back() = v->shape.back() / key_value_heads * heads("q_num_heads");
+    shape.back() = v->shape.back() / key_value_heads * heads(onnx ? "q_num_heads" : "num_heads");
   }
   return shape;
 }
@@ -153,9 +155,8 @@ class ReferenceWriter {
  private:
   // Keeps what is known of the element; returns where its bytes lie.
   std::size_t note(const std::array<std::size_t, 4>& index, const ReferenceElement& element) {
-    std::size_t place = 0;
-    for (std::size_t axis = 0; axis < 4; ++axis)
-      place += index[axis] * static_cast<std::size_t>(view_.strides[axis]);
+    const auto place =
+        static_cast<std::size_t>(view_.place(index[0], index[1], index[2], index[3]));
     array_.elements[place / facts(array_.type).bytes] = element;
     ++array_.count[static_cast<std::size_t>(element.certificate)];
     if (element.certificate != Certificate::not_certified)
@@ -166,6 +167,16 @@ class ReferenceWriter {
   ReferenceArray& array_;
   const Tensor& view_;
 };
+
+// Zero where a padded row is that; nothing certifies a row that the definition leaves open.
+inline void write_padded_row(const Problem& problem, std::size_t b, std::size_t h, std::size_t i,
+                             std::optional<ReferenceWriter>& output) {
+  if (problem.padded_row == PaddedRow::absent || !output) return;
+  ReferenceElement element;
+  element.special = padded_row_returns(problem);
+  if (element.special.zero) element.certificate = Certificate::special;
+  for (std::size_t t = 0; t < problem.value_width(); ++t) output->put({b, h, i, t}, element);
+}
 
 inline void write_rows(const Problem& problem, ReferenceArrays& result) {
   const std::size_t width = problem.width(), keys = problem.keys();
@@ -186,6 +197,10 @@ inline void write_rows(const Problem& problem, ReferenceArrays& result) {
       for (std::size_t h = 0; h < problem.query_heads(); ++h) {
         if (problem.key_value_head_of(h) != g) continue;
         for (std::size_t i = 0; i < problem.queries(); ++i) {
+          if (problem.padded(b, i)) {
+            write_padded_row(problem, b, h, i, output);
+            continue;
+          }
           problem.query.read_row(b, h, i, query.data());
           for (std::size_t j = 0; j < keys; ++j) bias[j] = problem.bias(b, h, i, j);
           reference.compute(row);

@@ -104,9 +104,17 @@ struct OutputReport {
   }
 };
 
+// A difference under which a failed output is right: the dialects that differ from the call's by
+// just this, and those that differ by more.
+struct OtherReading {
+  std::vector<std::string> dialects, as_in;
+  std::string difference;
+};
+
 struct Report {
   Verdict verdict = Verdict::pass;
   std::string reading;  // under which of the dialect's readings, where it is not the first
+  std::vector<OtherReading> other_readings;  // of a call that fails
   std::vector<OutputReport> outputs;
   std::vector<std::string> not_judged;  // arrays no enclosure exists for yet
   Precision claim{};

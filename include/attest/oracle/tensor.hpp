@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -84,11 +85,14 @@ struct Tensor {
   std::vector<std::ptrdiff_t>
       strides;  // in bytes; 0 repeats one element along an axis (broadcasting)
   const std::byte* data = nullptr;
+  // Where the rows of a packed or paged array of rank 4 begin, in bytes, in place of the strides of
+  // axes 0 and 2: row (a, ·, c, ·) at [a·shape[2] + c]. Null: at the strides.
+  std::shared_ptr<const std::vector<std::ptrdiff_t>> rows = nullptr;
 
   // A view of `data` in C order (last axis fastest), little-endian, as the machine itself holds
   // numbers.
   static Tensor row_major(ElementType type, Shape shape, const std::byte* data) {
-    Tensor view{type, std::move(shape), {}, data};
+    Tensor view{type, std::move(shape), {}, data, nullptr};
     view.strides.resize(view.shape.size());
     auto stride = static_cast<std::ptrdiff_t>(facts(type).bytes);
     for (std::size_t axis = view.shape.size(); axis-- > 0;) {
@@ -148,12 +152,16 @@ struct Tensor {
     }
   }
 
-  // The four-dimensional reading; the tensor must have rank 4.
-  const std::byte* at(std::size_t a, std::size_t b, std::size_t c, std::size_t d) const {
-    return data + static_cast<std::ptrdiff_t>(a) * strides[0] +
-           static_cast<std::ptrdiff_t>(b) * strides[1] +
-           static_cast<std::ptrdiff_t>(c) * strides[2] +
+  // The four-dimensional reading; the tensor must have rank 4. The place in bytes from `data` on.
+  std::ptrdiff_t place(std::size_t a, std::size_t b, std::size_t c, std::size_t d) const {
+    const std::ptrdiff_t row = rows ? (*rows)[a * shape[2] + c]
+                                    : static_cast<std::ptrdiff_t>(a) * strides[0] +
+                                          static_cast<std::ptrdiff_t>(c) * strides[2];
+    return row + static_cast<std::ptrdiff_t>(b) * strides[1] +
            static_cast<std::ptrdiff_t>(d) * strides[3];
+  }
+  const std::byte* at(std::size_t a, std::size_t b, std::size_t c, std::size_t d) const {
+    return data + place(a, b, c, d);
   }
   double number(std::size_t a, std::size_t b, std::size_t c, std::size_t d) const {
     return number_at(at(a, b, c, d));

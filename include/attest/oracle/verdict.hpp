@@ -5,6 +5,7 @@
 #pragma once
 #include <attest/oracle/dialect.hpp>
 #include <attest/oracle/judge_rows.hpp>
+#include <attest/oracle/other_readings.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -100,7 +101,10 @@ inline Report judge(const Problem& problem, const Precision& claim,
 // The whole way from a captured call to its verdict. Throws BadCall where the call cannot be meant.
 inline Report judge(const Call& call, const JudgeOptions& options = {}) {
   const Problem problem = read_problem(call);
-  return judge(problem, claimed_precision(call, problem), options);
+  const Precision claim = claimed_precision(call, problem);
+  Report report = judge(problem, claim, options);
+  report.other_readings = other_readings(call, problem, claim, report, options);
+  return report;
 }
 
 }  // namespace attest::oracle

@@ -6,11 +6,15 @@
 #include <attest/oracle/dialect/options.hpp>
 #include <attest/oracle/problem.hpp>
 
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace attest::oracle {
 namespace detail {
@@ -97,25 +101,30 @@ inline Tensor split_heads(const std::string& name, const Tensor& found, std::siz
   return view;
 }
 
-// A mask seen as (batch, query head, query, key): axes are aligned at the right, an axis of extent
-// 1 is repeated. With `pad_short_rows` a last axis shorter than the keys stays short (even 1): the
-// keys beyond it are masked.
-inline Tensor broadcast_mask(const Tensor& found, const Problem& problem, bool pad_short_rows) {
-  if (found.rank() < 1 || found.rank() > 4)
-    throw Arrays::wrong_shape("attn_mask", found, "1 to 4 axes");
-  const Shape full = {problem.batches(), problem.query_heads(), problem.queries(), problem.keys()};
+// An array added to or hiding scores, seen as (batch, query head, query, key): axes are aligned at
+// the right, an axis of extent 1 is repeated. With `pad_short_rows` a last axis shorter than the
+// keys stays short (even 1): the keys beyond it are masked.
+inline Tensor broadcast_scores(const std::string& name, const Tensor& found, const Problem& problem,
+                               bool pad_short_rows = false) {
+  if (found.rank() < 1 || found.rank() > 4) throw Arrays::wrong_shape(name, found, "1 to 4 axes");
+  const Shape full = {problem.batches(), problem.query_heads(), problem.queries(),
+                      problem.given_keys()};
   Tensor view = with_leading_axes(found);
   for (std::size_t axis = 0; axis < 4; ++axis) {
     if (axis == 3 && pad_short_rows && view.shape[3] <= full[3]) continue;
     if (view.shape[axis] == full[axis]) continue;
     if (view.shape[axis] != 1)
       throw Arrays::wrong_shape(
-          "attn_mask", found,
+          name, found,
           "what broadcasts to " + to_string(full) + " (batch, query heads, queries, keys)");
     view.shape[axis] = full[axis];
     view.strides[axis] = 0;
   }
   return view;
+}
+
+inline Tensor broadcast_mask(const Tensor& found, const Problem& problem, bool pad_short_rows) {
+  return broadcast_scores("attn_mask", found, problem, pad_short_rows);
 }
 
 // Query, key and value fit each other; the first sentence of every definition of attention.
@@ -168,9 +177,8 @@ inline Claim claim(const std::string& name, Tensor view) {
   return {name, std::move(view)};
 }
 
-// What torch and plain share: arrays of 2 to 4 axes, no cache, out and possibly gradients beside
-// it.
-inline Problem read_heads(const Call& call, Arrays& arrays) {
+// Query, key and value of 2 to 4 axes, every row counting.
+inline Problem read_query_key_value(const Call& call, Arrays& arrays) {
   Problem p;
   p.query = by_heads("q", arrays.required("q"), call);
   p.key = by_heads("k", arrays.required("k"), call);
@@ -179,22 +187,190 @@ inline Problem read_heads(const Call& call, Arrays& arrays) {
   p.format = *p.query.format();
   p.offsets.assign(p.batches(), 0);
   p.lengths.assign(p.batches(), p.keys());
-  if (const Tensor* mask = arrays.find("attn_mask")) {
-    if (mask->type != ElementType::boolean && !mask->format())
-      throw BadCall("array \"attn_mask\": found " + std::string(facts(mask->type).name) +
-                    ", expected bool (true = attend) or a floating-point format (added)");
-    p.mask = broadcast_mask(*mask, p, false);
-  }
+  return p;
+}
+
+enum class MaskKinds { boolean, added, both };
+
+inline void read_mask(Arrays& arrays, Problem& p, MaskKinds kinds = MaskKinds::both) {
+  const Tensor* mask = arrays.find("attn_mask");
+  if (!mask) return;
+  const bool known = (mask->type == ElementType::boolean && kinds != MaskKinds::added) ||
+                     (mask->format() && kinds != MaskKinds::boolean);
+  if (!known)
+    throw BadCall(
+        "array \"attn_mask\": found " + std::string(facts(mask->type).name) + ", expected " +
+        (kinds == MaskKinds::boolean ? "bool (true = attend)"
+         : kinds == MaskKinds::added ? "a floating-point format (added)"
+                                     : "bool (true = attend) or a floating-point format (added)"));
+  p.mask = broadcast_mask(*mask, p, false);
+}
+
+// The output, shaped as the query with the value's width.
+inline void read_output(const Call& call, Arrays& arrays, Problem& p) {
   if (const Tensor* out = arrays.find("out")) {
     p.output = claim("out", by_heads("out", Arrays::floating("out", *out), call));
     Arrays::shaped("out", p.output->got,
                    {p.batches(), p.query_heads(), p.queries(), p.value_width()},
                    "(batch, query heads, queries, value width)");
   }
+}
+
+// Gradients and what belongs to them, and the log-sum-exp.
+inline void read_not_judged(Arrays& arrays, Problem& p) {
   arrays.find("dout");
   for (const char* gradient : {"lse", "dq", "dk", "dv"})
     if (arrays.find(gradient)) p.not_judged.push_back(gradient);
+}
+
+// What torch and plain share: arrays of 2 to 4 axes, no cache, out and possibly gradients beside
+// it.
+inline Problem read_heads(const Call& call, Arrays& arrays) {
+  Problem p = read_query_key_value(call, arrays);
+  read_mask(arrays, p);
+  read_output(call, arrays, p);
+  read_not_judged(arrays, p);
   return p;
+}
+
+// Whole numbers, whatever axes of extent 1 surround them; each from `least` to `most`.
+inline std::vector<std::int64_t> whole_numbers(const std::string& name, const Tensor& found,
+                                               std::size_t count, const std::string& meaning,
+                                               std::int64_t least, std::int64_t most) {
+  if (found.format() || found.type == ElementType::boolean)
+    throw BadCall("array \"" + name + "\": found " + std::string(facts(found.type).name) +
+                  ", expected integers");
+  if (found.size() != count)
+    throw Arrays::wrong_shape(name, found, to_string(Shape{count}) + ", " + meaning);
+  std::vector<std::int64_t> numbers;
+  const auto bytes = static_cast<std::ptrdiff_t>(facts(found.type).bytes);
+  for (std::size_t n = 0; n < count; ++n) {
+    const std::int64_t number =
+        found.integer_at(found.data + static_cast<std::ptrdiff_t>(n) * bytes);
+    if (number < least || number > most)
+      throw BadCall("array \"" + name + "\": found " + std::to_string(number) + ", expected " +
+                    std::to_string(least) + " to " + std::to_string(most));
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+// One length for each batch entry, at most `most`.
+inline std::optional<std::vector<std::size_t>> read_lengths(const std::string& name, Arrays& arrays,
+                                                            const Problem& p, std::size_t most) {
+  const Tensor* found = arrays.find(name);
+  if (!found) return std::nullopt;
+  const std::vector<std::int64_t> lengths =
+      whole_numbers(name, *found, p.batches(), "one length for each batch entry", 0,
+                    static_cast<std::int64_t>(most));
+  return std::vector<std::size_t>(lengths.begin(), lengths.end());
+}
+
+// Attention sinks, a score for each query head.
+inline void read_sinks(const std::string& name, Arrays& arrays, Problem& p) {
+  const Tensor* found = arrays.find(name);
+  if (!found) return;
+  Arrays::floating(name, *found);
+  if (found->size() != p.query_heads())
+    throw Arrays::wrong_shape(name, *found,
+                              to_string(Shape{p.query_heads()}) + ", one for each query head");
+  const auto bytes = static_cast<std::ptrdiff_t>(facts(found->type).bytes);
+  for (std::size_t h = 0; h < p.query_heads(); ++h)
+    p.sinks.push_back(found->number_at(found->data + static_cast<std::ptrdiff_t>(h) * bytes));
+}
+
+// ALiBi's slopes, one for each query head, or for each batch entry and query head.
+inline bool read_alibi_slopes(Arrays& arrays, Problem& p) {
+  const Tensor* found = arrays.find("alibi_slopes");
+  if (!found) return false;
+  Arrays::floating("alibi_slopes", *found);
+  const std::size_t heads = p.query_heads();
+  const bool for_all = found->shape == Shape{heads};
+  if (!for_all && found->shape != Shape{p.batches(), heads})
+    throw Arrays::wrong_shape("alibi_slopes", *found,
+                              to_string(Shape{heads}) + " or " +
+                                  to_string(Shape{p.batches(), heads}) +
+                                  ", one for each query head");
+  const auto bytes = static_cast<std::ptrdiff_t>(facts(found->type).bytes);
+  for (std::size_t b = 0; b < p.batches(); ++b)
+    for (std::size_t h = 0; h < heads; ++h) {
+      const std::size_t at = for_all ? h : b * heads + h;
+      const double slope = found->number_at(found->data + static_cast<std::ptrdiff_t>(at) * bytes);
+      if (!std::isfinite(slope))
+        throw BadCall("array \"alibi_slopes\": found a number that is not finite");
+      p.alibi_slopes.push_back(slope);
+    }
+  return true;
+}
+
+// 2^(−most·(h + 1)/n) for the first n heads, n the greatest power of two among them, and every
+// other one of 2n for the rest: the slopes that frameworks compute themselves. Only where they are
+// powers of two does every framework compute the same.
+inline std::vector<double> computed_slopes(const std::string& option, double most,
+                                           std::size_t heads, const Options& options) {
+  std::size_t power = 1;
+  while (power * 2 <= heads) power *= 2;
+  std::vector<double> slopes;
+  for (std::size_t h = 0; h < heads; ++h) {
+    const double exponent =
+        h < power
+            ? -most * static_cast<double>(h + 1) / static_cast<double>(power)
+            : -most / 2 * static_cast<double>(2 * (h - power) + 1) / static_cast<double>(power);
+    if (exponent != std::floor(exponent) || exponent < -126)
+      throw options.wrong(option,
+                          "an array alibi_slopes beside it: for " + std::to_string(heads) +
+                              " heads the slopes are no powers of two, and rounded ones differ");
+    slopes.push_back(std::ldexp(1.0, static_cast<int>(exponent)));
+  }
+  return slopes;
+}
+
+// A past of four axes before the new keys and values.
+inline void read_past(Arrays& arrays, Problem& p) {
+  const Tensor* past_key = arrays.find("past_key");
+  const Tensor* past_value = arrays.find("past_value");
+  if (!past_key != !past_value)
+    throw BadCall(std::string("array \"") + (past_key ? "past_value" : "past_key") +
+                  "\" is missing: past key and past value come together");
+  if (!past_key) return;
+  Arrays::floating("past_key", *past_key);
+  Arrays::floating("past_value", *past_value);
+  if (past_key->rank() != 4) throw Arrays::wrong_shape("past_key", *past_key, "4 axes");
+  const std::size_t past = past_key->shape[2];
+  p.past_key =
+      Arrays::shaped("past_key", *past_key, {p.batches(), p.key_value_heads(), past, p.width()},
+                     "(batch, key/value heads, past, width)");
+  p.past_value = Arrays::shaped("past_value", *past_value,
+                                {p.batches(), p.key_value_heads(), past, p.value_width()},
+                                "(batch, key/value heads, past, value width)");
+}
+
+// past ++ new, bit for bit.
+inline void read_present(Arrays& arrays, Problem& p) {
+  if (const Tensor* present = arrays.find("present_key"))
+    p.present_key = claim(
+        "present_key", Arrays::shaped("present_key", *present,
+                                      {p.batches(), p.key_value_heads(), p.given_keys(), p.width()},
+                                      "(batch, key/value heads, keys, width)"));
+  if (const Tensor* present = arrays.find("present_value"))
+    p.present_value =
+        claim("present_value",
+              Arrays::shaped("present_value", *present,
+                             {p.batches(), p.key_value_heads(), p.given_keys(), p.value_width()},
+                             "(batch, key/value heads, keys, value width)"));
+}
+
+// Queries that end where their keys end, in each batch entry.
+inline void align_bottom_right(Problem& p) {
+  for (std::size_t b = 0; b < p.batches(); ++b)
+    p.offsets[b] = static_cast<long>(p.lengths[b]) - static_cast<long>(p.query_length(b));
+}
+
+inline double positive_softcap(Options& options, const std::string& name) {
+  const double softcap = options.number(name, 0);
+  if (!(softcap >= 0) || !std::isfinite(softcap))
+    throw options.wrong(name, "0 (off) or a positive number");
+  return softcap;
 }
 
 }  // namespace detail

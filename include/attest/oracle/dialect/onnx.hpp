@@ -5,14 +5,38 @@
 // body.
 #pragma once
 #include <attest/oracle/dialect/arrays.hpp>
+#include <attest/oracle/dialect/conventions.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace attest::oracle {
 namespace detail {
+
+inline constexpr Conventions onnx_conventions{.alignment = Alignment::after_past};
+inline constexpr Conventions onnx_25_conventions{.alignment = Alignment::after_past,
+                                                 .window = WindowCount::beside_own};
+inline constexpr Term onnx_25_options[] = {
+    {"left_window_size, right_window_size",
+     "-1, open; from operator set 25 on: keys beside the query's own, inclusive"},
+    {"is_causal", "0; the first query after the past, or the last at nonpad_kv_seqlen"},
+    {"scale", "1/√D; its root is applied to q and to k"},
+    {"softcap", "0, off; before the mask"},
+    {"softmax_precision", "q's format; 1, 10, 11 or 16"},
+    {"qk_matmul_output_mode", "0; what qk_matmul_output holds"},
+    {"q_num_heads, kv_num_heads", "required where q, k and v have 3 axes"},
+};
+inline constexpr std::span<const Term> onnx_options = std::span(onnx_25_options).subspan(1);
+inline constexpr Term onnx_24_arrays[] = {
+    {"nonpad_kv_seqlen", "(B) keys that count; from operator set 24 on"},
+    {"attn_mask", "bool, true = attend, or added; a short one masks the keys beyond it"},
+    {"past_key, past_value", "(B, Hkv, P, D), (B, Hkv, P, Dv)"},
+    {"qk_matmul_output, present_key, present_value", "judged beside out"},
+};
+inline constexpr std::span<const Term> onnx_23_arrays = std::span(onnx_24_arrays).subspan(1);
 
 // ONNX Attention, operator sets 23, 24 and 25, as the operator's text and function body define it.
 template <int Opset>
@@ -51,23 +75,7 @@ Problem read_onnx(const Call& call) {
   p.format = *q.format();
   const std::size_t batches = p.batches();
 
-  const Tensor* past_key = arrays.find("past_key");
-  const Tensor* past_value = arrays.find("past_value");
-  if (!past_key != !past_value)
-    throw BadCall(std::string("array \"") + (past_key ? "past_value" : "past_key") +
-                  "\" is missing: past key and past value come together");
-  if (past_key) {
-    Arrays::floating("past_key", *past_key);
-    Arrays::floating("past_value", *past_value);
-    if (past_key->rank() != 4) throw Arrays::wrong_shape("past_key", *past_key, "4 axes");
-    const std::size_t past = past_key->shape[2];
-    p.past_key =
-        Arrays::shaped("past_key", *past_key, {batches, p.key_value_heads(), past, p.width()},
-                       "(batch, key/value heads, past, width)");
-    p.past_value = Arrays::shaped("past_value", *past_value,
-                                  {batches, p.key_value_heads(), past, p.value_width()},
-                                  "(batch, key/value heads, past, value width)");
-  }
+  read_past(arrays, p);
 
   // Causality and window count from the end of the past, or from each entry's end of valid keys, or
   // from 0.
@@ -75,7 +83,7 @@ Problem read_onnx(const Call& call) {
   p.lengths.assign(batches, p.keys());
   const Tensor* nonpad = Opset >= 24 ? arrays.find("nonpad_kv_seqlen") : nullptr;
   if (nonpad) {
-    if (past_key)
+    if (p.past_key)
       throw BadCall(
           "array \"nonpad_kv_seqlen\": found together with past_key, expected one of them");
     if (nonpad->format())
@@ -166,16 +174,7 @@ Problem read_onnx(const Call& call) {
               Arrays::shaped("qk_matmul_output", Arrays::floating("qk_matmul_output", *scores),
                              {batches, p.query_heads(), p.queries(), p.keys()},
                              "(batch, query heads, queries, keys)"));
-  if (const Tensor* present = arrays.find("present_key"))
-    p.present_key =
-        claim("present_key", Arrays::shaped("present_key", *present,
-                                            {batches, p.key_value_heads(), p.keys(), p.width()},
-                                            "(batch, key/value heads, keys, width)"));
-  if (const Tensor* present = arrays.find("present_value"))
-    p.present_value = claim(
-        "present_value", Arrays::shaped("present_value", *present,
-                                        {batches, p.key_value_heads(), p.keys(), p.value_width()},
-                                        "(batch, key/value heads, keys, value width)"));
+  read_present(arrays, p);
   finish(p, options, arrays);
   return p;
 }

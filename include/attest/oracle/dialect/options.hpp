@@ -68,11 +68,22 @@ class Options {
     throw wrong(name, "a list of " + std::to_string(count) + " integers");
   }
   // Scale as the framework means it: 1/√d_k unless given.
-  Scale scale() {
-    const double value = number("scale", 0);
-    if (!given("scale")) return Scale::one_over_root_width();
-    if (!std::isfinite(value)) throw wrong("scale", "a finite number");
+  Scale scale(const std::string& name = "scale") {
+    const double value = number(name, 0);
+    if (!given(name)) return Scale::one_over_root_width();
+    if (!std::isfinite(value)) throw wrong(name, "a finite number");
     return Scale::of(value);
+  }
+  Scale required_scale(const std::string& name = "scale") {
+    if (!given(name)) throw wrong(name, "a number: it has no default");
+    return scale(name);
+  }
+  // Options that decide how fast the numbers come, or in which array, but not which.
+  void without_effect(std::initializer_list<const char*> names) {
+    for (const char* name : names) given(name);
+  }
+  void no_dropout(const std::string& name) {
+    if (number(name, 0) != 0) throw wrong(name, "0: dropout has no one right output");
   }
   long window(const std::string& name, std::int64_t side) {
     if (side < -1 || side > INT32_MAX) throw wrong(name, "-1 (open) or a number of keys");

@@ -4,6 +4,7 @@
 // Plain: attention without a framework, every choice an option of its own.
 #pragma once
 #include <attest/oracle/dialect/arrays.hpp>
+#include <attest/oracle/dialect/conventions.hpp>
 
 #include <cmath>
 #include <cstdint>
@@ -12,6 +13,20 @@
 
 namespace attest::oracle {
 namespace detail {
+
+inline constexpr Term plain_options[] = {
+    {"scale", "1/√D"},
+    {"causal", "none; or top-left, bottom-right"},
+    {"window", "[-1, -1], open; keys to the left and right of the query's own, inclusive"},
+    {"softcap", "0, off; before the mask"},
+    {"heads_map", "blocked; or tiled"},
+    {"empty_row", "zero; or nan, mean, any: not judged"},
+};
+inline constexpr Term plain_arrays[] = {
+    {"attn_mask", "bool, true = attend, or added"},
+    {"sinks", "(Hq) attention sinks"},
+    {"alibi_slopes", "(Hq) or (B, Hq); -slope·|key - query's position| is added"},
+};
 
 // Home-made attention without a framework; docs/captures.md lists the options.
 inline Problem read_plain(const Call& call) {
@@ -37,6 +52,11 @@ inline Problem read_plain(const Call& call) {
                      : empty_row == "nan"  ? EmptyRow::nan
                      : empty_row == "mean" ? EmptyRow::mean
                                            : EmptyRow::unspecified;
+  read_sinks("sinks", arrays, p);
+  if (read_alibi_slopes(arrays, p) && p.mask && p.mask->format())
+    throw BadCall(
+        "array \"alibi_slopes\": found together with an added attn_mask, whose sum is not bounded "
+        "yet");
   finish(p, options, arrays);
   return p;
 }

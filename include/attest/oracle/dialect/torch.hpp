@@ -4,11 +4,23 @@
 // PyTorch: torch.nn.functional.scaled_dot_product_attention, its documentation and math path.
 #pragma once
 #include <attest/oracle/dialect/arrays.hpp>
+#include <attest/oracle/dialect/conventions.hpp>
 
 #include <string>
 
 namespace attest::oracle {
 namespace detail {
+
+inline constexpr Conventions torch_conventions{.alignment = Alignment::top_left};
+inline constexpr Term torch_options[] = {
+    {"scale", "1/√D"},
+    {"is_causal", "false; the first query at the first key; not together with attn_mask"},
+    {"enable_gqa", "false; then k has as many heads as q"},
+    {"dropout_p", "0 only"},
+};
+inline constexpr Term torch_arrays[] = {
+    {"attn_mask", "bool, true = attend, or added"},
+};
 
 // torch.nn.functional.scaled_dot_product_attention. Causality is aligned top-left; a row without
 // keys is zero since the math path uses _safe_softmax (2.5); causal together with a mask is an
@@ -24,8 +36,7 @@ inline Problem read_torch(const Call& call) {
     throw BadCall(
         "option \"is_causal\" of dialect torch: found together with attn_mask, expected one of "
         "them");
-  if (options.number("dropout_p", 0) != 0)
-    throw options.wrong("dropout_p", "0: dropout has no one right output");
+  options.no_dropout("dropout_p");
   if (!options.flag("enable_gqa") && p.query_heads() != p.key_value_heads())
     throw BadCall("array \"k\": found " + std::to_string(p.key_value_heads()) +
                   " heads, expected " + std::to_string(p.query_heads()) +
