@@ -153,12 +153,12 @@ TEST_CASE("packed sequences of FlashAttention are batch entries of their own") {
   call.floats("out", {4, 4, 4}, out);
   const auto report = attest::oracle::judge(call.call);
   CHECK(report.verdict == Verdict::pass);
+  CHECK(verdict_of(call.call) == Verdict::pass);
   CHECK(report.outputs[0].elements == 64);  // none for rows that only the longer entry has
   for (std::size_t element = 0; element < out.size(); element += 7) {
     std::vector<float> wrong = out;
     wrong[element] += 0.5f;
-    CHECK(attest::oracle::judge(call.floats("out", {4, 4, 4}, wrong).call).verdict ==
-          Verdict::fail);
+    CHECK(verdict_of(call.floats("out", {4, 4, 4}, wrong).call) == Verdict::fail);
   }
 
   SECTION("and so they are for the reference, which is laid out like them") {
@@ -201,9 +201,7 @@ TEST_CASE("pages of FlashAttention are put in the order of the table") {
         .integers("cache_seqlens", {1}, {5})
         .integers(name, {1, 4}, numbers);
   };
-  const auto judged = [&](const CallBuilder& builder) {
-    return attest::oracle::judge(builder.call).verdict;
-  };
+  const auto judged = [&](const CallBuilder& builder) { return verdict_of(builder.call); };
   CHECK(judged(call("flash-attention-2", "block_table", {3, 0, 2, -1})) == Verdict::pass);
   CHECK(judged(call("flash-attention-3", "page_table", {3, 0, 2, -1})) == Verdict::pass);
   CHECK(judged(call("flash-attention-3", "page_table", {3, 2, 0, -1})) == Verdict::fail);

@@ -90,9 +90,7 @@ TEST_CASE("ragged and paged batches of FlashInfer") {
       .integers("paged_kv_indptr", {3}, {0, 2, 3})
       .integers("paged_kv_indices", {3}, {2, 0, 1})
       .integers("paged_kv_last_page_len", {2}, {1, 2});
-  const auto judged = [](const CallBuilder& call) {
-    return attest::oracle::judge(call.call).verdict;
-  };
+  const auto judged = [](const CallBuilder& call) { return verdict_of(call.call); };
   CHECK(judged(ragged) == Verdict::pass);
   CHECK(judged(paged) == Verdict::pass);
   CHECK(judged(CallBuilder(ragged).integers("kv_indptr", {3}, {0, 2, 5})) == Verdict::fail);

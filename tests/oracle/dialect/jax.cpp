@@ -89,6 +89,13 @@ TEST_CASE("JAX adds a bias beside a boolean mask, which selects") {
   CHECK(verdict(x.call("jax").floats("bias", {2, 3}, finite), x, alone) == Verdict::pass);
 }
 
+TEST_CASE("an infinite bias at a key that JAX's causality hides counts for nothing") {
+  const Sample x({.b = 1, .s = 2, .t = 2});
+  const CallBuilder call =
+      x.call("jax").option("is_causal", true).floats("bias", {2, 2}, {0, HUGE_VALF, 0, 0});
+  CHECK(verdict(call, x, {.sees = [](int, int, int i, int j) { return j <= i; }}) == Verdict::pass);
+}
+
 TEST_CASE("what jax refuses") {
   const Sample x;
   const auto with_out = [&](CallBuilder call) { return call.floats("out", {2, 4, 3, 4}).call; };

@@ -110,9 +110,22 @@ inline std::vector<float> output(const Sample& x, const Definition& by) {
   return out;
 }
 
+// Judged row by row and in blocks, which must find the same; no certificate where they do not.
+inline Verdict verdict_of(const oracle::Call& call) {
+  const oracle::Report rows = oracle::judge(call);
+  oracle::JudgeOptions in_blocks;
+  in_blocks.blocks_from = 0;
+  const oracle::Report blocks = oracle::judge(call, in_blocks);
+  const bool same = rows.verdict == blocks.verdict &&
+                    rows.outputs[0].elements == blocks.outputs[0].elements &&
+                    rows.outputs[0].failed == blocks.outputs[0].failed &&
+                    rows.outputs[0].unspecified == blocks.outputs[0].unspecified;
+  return same ? rows.verdict : Verdict::no_certificate;
+}
+
 inline Verdict verdict_on(CallBuilder builder, const Sample& x, const std::vector<float>& out) {
   builder.floats("out", {x.n.b, x.n.hq, x.n.s, x.n.dv}, out);
-  return oracle::judge(builder.call).verdict;
+  return verdict_of(builder.call);
 }
 // Whether the dialect accepts exactly what the definition gives.
 inline Verdict verdict(const CallBuilder& builder, const Sample& x, const Definition& by) {
