@@ -211,6 +211,11 @@ class Maker {
                                                    "lse",
                                                    "dout",
                                                    "dq",
+                                                   "dk",
+                                                   "dv",
+                                                   "dsinks",
+                                                   "dattn_mask",
+                                                   "dlse",
                                                    "sinks"};
     switch (below(5)) {
       case 0:

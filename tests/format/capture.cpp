@@ -131,7 +131,8 @@ TEST_CASE("arrays that no capture has are refused") {
   CHECK(refused({bits("query.npy", "<f2", {0})}, "{}") ==
         "x.npz: array \"query\": is unknown; expected q, k, v, attn_mask, past_key, past_value, "
         "nonpad_kv_seqlen, seqused_k, cu_seqlens_q, cu_seqlens_k, sinks, alibi_slopes, out, lse, "
-        "qk_matmul_output, present_key, present_value, dout, dq, dk, dv, dsinks");
+        "qk_matmul_output, present_key, present_value, dout, dq, dk, dv, dsinks, dlse, "
+        "dattn_mask");
   CHECK(refused({}, "{}") == "x.npz: holds no arrays");
 }
 
@@ -152,6 +153,8 @@ TEST_CASE("every array of the capture format is known") {
                                  "dk",
                                  "dv",
                                  "dsinks",
+                                 "dlse",
+                                 "dattn_mask",
                                  "seqused_k",
                                  "cu_seqlens_q",
                                  "cu_seqlens_k",

@@ -45,10 +45,14 @@ double error(const Element& element) {
 }
 
 std::string place(const Element& element, const std::string& output) {
-  const bool keys = output != "out" && output != "qk_matmul_output";
-  return fmt::format("batch {}, head {}, {} {}, {} {}", element.index[0], element.index[1],
-                     keys ? "key" : "query", element.index[2],
-                     output == "qk_matmul_output" ? "key" : "column", element.index[3]);
+  const auto& [b, h, row, column] = element.index;
+  if (output == "dsinks") return fmt::format("head {}", column);
+  const bool scores = output == "qk_matmul_output" || output == "dattn_mask";
+  const bool queries = scores || output == "out" || output == "lse" || output == "dq";
+  const std::string at =
+      fmt::format("batch {}, head {}, {} {}", b, h, queries ? "query" : "key", row);
+  if (output == "lse") return at;
+  return fmt::format("{}, {} {}", at, scores ? "key" : "column", column);
 }
 
 std::string worst_line(const Element& element, const std::string& output) {

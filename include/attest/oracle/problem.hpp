@@ -27,6 +27,9 @@ enum class PaddedRow { zero, unspecified, absent };
 // slope·(key − query row), which differs by a constant of the row where no key lies ahead.
 enum class AlibiDistance { from_position, from_row };
 
+// The log-sum-exp of a row without keys. `large_negative`: what a finite mask gives, or −∞.
+enum class EmptyLogSumExp { minus_infinity, plus_infinity, large_negative, unspecified };
+
 // An array the subject returned, and what it claims to be.
 struct Claim {
   std::string name;  // as in the capture
@@ -79,10 +82,20 @@ struct Problem {
 
   std::optional<Claim> output, scores, present_key, present_value;
   ScoreStage score_stage = ScoreStage::scaled;
+  std::optional<Claim> log_sum_exp;  // (batch, query head, query, 1), in the rule's base
+  EmptyLogSumExp empty_log_sum_exp = EmptyLogSumExp::minus_infinity;
+  // Derivatives of one number by the output and, unless it is absent, by the log-sum-exp; what they
+  // make of its derivatives by the inputs.
+  std::optional<Tensor> d_output, d_log_sum_exp;
+  std::optional<Claim> d_query, d_key, d_value;  // d_key and d_value of the new keys
+  std::optional<Claim> d_sinks;                  // (1, 1, 1, query head)
+  std::optional<Claim> d_bias;  // of a floating mask; (batch, head, query, key) of these extents
+  Shape d_bias_extents;         // 1 where the mask is broadcast
   const NumberFormat* softmax_format = nullptr;  // where the call asks for one
   std::vector<std::string>
       not_judged;  // arrays the subject returned that no enclosure exists for yet
 
+  bool has_gradients() const { return d_query || d_key || d_value || d_sinks || d_bias; }
   std::size_t batches() const { return query.shape[0]; }
   std::size_t query_heads() const { return query.shape[1]; }
   std::size_t key_value_heads() const { return key.shape[1]; }

@@ -4,6 +4,7 @@
 // Verdict: whether each number a subject returned can come from the arithmetic it claims.
 #pragma once
 #include <attest/oracle/dialect.hpp>
+#include <attest/oracle/gradient_judge.hpp>
 #include <attest/oracle/judge_rows.hpp>
 #include <attest/oracle/other_readings.hpp>
 
@@ -54,6 +55,7 @@ inline Report judge_by_rule(const Problem& problem, const Precision& claim,
   report.claim = claim;
   report.not_judged = problem.not_judged;
   if (problem.output || problem.scores) detail::judge_rows(problem, claim, options, report);
+  detail::judge_log_sum_exp_and_gradients(problem, claim, options.threads, report.outputs);
   if (problem.present_key)
     report.outputs.push_back(detail::judge_copy(
         *problem.present_key, problem.past_key ? &*problem.past_key : nullptr, problem.key));

@@ -39,7 +39,9 @@ constexpr std::string_view known_arrays[] = {"q",
                                              "dq",
                                              "dk",
                                              "dv",
-                                             "dsinks"};
+                                             "dsinks",
+                                             "dlse",
+                                             "dattn_mask"};
 
 std::string read_text(const std::filesystem::path& path, const std::filesystem::path& npz_path) {
   const std::string where = printable_path(path);

@@ -24,6 +24,7 @@ class Arrays {
  public:
   Arrays(const Call& call) : call_(call) {}
 
+  const Call& call() const { return call_; }
   const Tensor* find(const std::string& name) {
     asked_.insert(name);
     return call_.find(name);
@@ -167,10 +168,13 @@ inline void check_shapes(const Problem& p) {
 inline void finish(const Problem& problem, const Options& options, const Arrays& arrays) {
   options.no_others();
   arrays.no_others();
-  if (!problem.output && !problem.scores && !problem.present_key && !problem.present_value)
+  if (problem.d_sinks && problem.sinks.empty())
+    throw BadCall("array \"dsinks\": found without sinks");
+  if (!problem.output && !problem.scores && !problem.present_key && !problem.present_value &&
+      !problem.log_sum_exp && !problem.has_gradients())
     throw BadCall(
         "nothing to judge: the call holds none of out, qk_matmul_output, present_key, "
-        "present_value");
+        "present_value, lse, dq, dk, dv, dsinks, dattn_mask");
 }
 
 inline Claim claim(const std::string& name, Tensor view) {
@@ -216,11 +220,74 @@ inline void read_output(const Call& call, Arrays& arrays, Problem& p) {
   }
 }
 
-// Gradients and what belongs to them, and the log-sum-exp.
-inline void read_not_judged(Arrays& arrays, Problem& p) {
-  arrays.find("dout");
-  for (const char* gradient : {"lse", "dq", "dk", "dv"})
-    if (arrays.find(gradient)) p.not_judged.push_back(gradient);
+// A number for each query: (batch, query head, query), leading axes of one left out at will, seen
+// with a last axis of one.
+inline Tensor by_queries(const std::string& name, const Tensor& found, const Problem& p) {
+  Arrays::floating(name, found);
+  Tensor view = found;
+  view.shape.push_back(1);
+  view.strides.push_back(0);
+  view = view.rank() <= 4 ? with_leading_axes(view) : view;
+  if (view.shape != Shape{p.batches(), p.query_heads(), p.queries(), 1})
+    throw Arrays::wrong_shape(name, found,
+                              to_string(Shape{p.batches(), p.query_heads(), p.queries()}) +
+                                  ", (batch, query heads, queries)");
+  return view;
+}
+
+// The gradient of an array that is read by heads.
+inline std::optional<Claim> read_gradient(const std::string& name, Arrays& arrays,
+                                          const Tensor& of) {
+  const Tensor* found = arrays.find(name);
+  if (!found) return std::nullopt;
+  const Tensor view = by_heads(name, Arrays::floating(name, *found), arrays.call());
+  return claim(name, Arrays::shaped(name, view, of.shape, "the shape of what it is by"));
+}
+
+// The log-sum-exp, and gradients with what they start from.
+inline void read_log_sum_exp_and_gradients(Arrays& arrays, Problem& p) {
+  const Tensor& q = arrays.required("q");
+  const Tensor& k = arrays.required("k");
+  const bool by_head = !p.query.rows && !p.key.rows &&
+                       by_heads("q", q, arrays.call()).shape == p.query.shape &&
+                       by_heads("k", k, arrays.call()).shape == p.key.shape;
+  if (!by_head) {  // packed, paged, or heads side by side
+    for (const char* start : {"dout", "dlse"}) arrays.find(start);
+    for (const char* name : {"lse", "dq", "dk", "dv", "dsinks", "dattn_mask"})
+      if (arrays.find(name)) p.not_judged.push_back(name);
+    return;
+  }
+  if (const Tensor* found = arrays.find("lse"))
+    p.log_sum_exp = claim("lse", by_queries("lse", *found, p));
+  p.d_query = read_gradient("dq", arrays, p.query);
+  p.d_key = read_gradient("dk", arrays, p.key);
+  p.d_value = read_gradient("dv", arrays, p.value);
+  if (const Tensor* found = arrays.find("dsinks")) {
+    const Shape one_each{p.query_heads()};
+    Arrays::shaped("dsinks", Arrays::floating("dsinks", *found), one_each,
+                   "one for each query head");
+    p.d_sinks = claim("dsinks", with_leading_axes(*found));
+  }
+  if (const Tensor* found = arrays.find("dattn_mask")) {
+    const Tensor* mask = arrays.find("attn_mask");
+    if (!mask || !mask->format() || !p.mask)
+      throw BadCall("array \"dattn_mask\": expected an added attn_mask beside it");
+    Arrays::shaped("dattn_mask", Arrays::floating("dattn_mask", *found), mask->shape,
+                   "the shape of attn_mask");
+    p.d_bias = claim("dattn_mask", with_leading_axes(*found));
+    p.d_bias_extents = p.d_bias->got.shape;
+  }
+  const Tensor* d_output = arrays.find("dout");
+  const Tensor* d_log_sum_exp = arrays.find("dlse");
+  if (p.has_gradients() && !d_output)
+    throw BadCall("array \"dout\" is missing: gradients start from it");
+  if (d_output) {
+    const Tensor view = by_heads("dout", Arrays::floating("dout", *d_output), arrays.call());
+    p.d_output =
+        Arrays::shaped("dout", view, {p.batches(), p.query_heads(), p.queries(), p.value_width()},
+                       "(batch, query heads, queries, value width)");
+  }
+  if (d_log_sum_exp) p.d_log_sum_exp = by_queries("dlse", *d_log_sum_exp, p);
 }
 
 // What torch and plain share: arrays of 2 to 4 axes, no cache, out and possibly gradients beside
@@ -229,7 +296,7 @@ inline Problem read_heads(const Call& call, Arrays& arrays) {
   Problem p = read_query_key_value(call, arrays);
   read_mask(arrays, p);
   read_output(call, arrays, p);
-  read_not_judged(arrays, p);
+  read_log_sum_exp_and_gradients(arrays, p);
   return p;
 }
 

@@ -91,7 +91,7 @@ inline Problem read_cudnn(const Call& call) {
   }
   options.without_effect({"generate_stats", "is_inference"});
   read_output(call, arrays, p);
-  read_not_judged(arrays, p);
+  read_log_sum_exp_and_gradients(arrays, p);
   finish(p, options, arrays);
   return p;
 }

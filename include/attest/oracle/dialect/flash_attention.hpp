@@ -131,7 +131,7 @@ inline Problem read_flash_attention_arrays(const Call& call, Arrays& arrays,
     read_packed_output(arrays, p, q, packed_q);
   else
     read_output(call, arrays, p);
-  read_not_judged(arrays, p);
+  read_log_sum_exp_and_gradients(arrays, p);
   return p;
 }
 
@@ -158,6 +158,7 @@ inline Problem read_flash_attention_2(const Call& call) {
   if (p.value_width() != p.width())
     throw Arrays::wrong_shape("v", *call.find("v"), "the width of \"k\"");
   read_flash_attention_rule(options, p);
+  p.empty_log_sum_exp = EmptyLogSumExp::plus_infinity;  // csrc/flash_attn/src/softmax.h
   // "A bias of (-alibi_slope * |i + seqlen_k - seqlen_q - j|) is added to the attention score of
   // query i and key j."
   if (read_alibi_slopes(arrays, p) && p.rule.softcap != 0)

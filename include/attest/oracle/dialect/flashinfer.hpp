@@ -138,7 +138,7 @@ inline Problem read_flashinfer(const Call& call) {
     throw options.wrong("pos_encoding_mode", "ALIBI with alibi_slopes");
   }
   options.without_effect({"backend", "use_fp16_qk_reduction", "return_lse"});
-  read_not_judged(arrays, p);
+  read_log_sum_exp_and_gradients(arrays, p);
   finish(p, options, arrays);
   return p;
 }

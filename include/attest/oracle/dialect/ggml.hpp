@@ -55,7 +55,7 @@ inline Problem read_ggml(const Call& call) {
   soft_max.empty_row = EmptyRow::nan;
   p.alternatives.push_back({"rows without keys as ggml_soft_max_ext has them, NaN", soft_max});
   read_output(call, arrays, p);
-  read_not_judged(arrays, p);
+  read_log_sum_exp_and_gradients(arrays, p);
   finish(p, options, arrays);
   return p;
 }

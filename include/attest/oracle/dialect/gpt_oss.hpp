@@ -45,7 +45,7 @@ inline Problem read_gpt_oss(const Call& call) {
   read_sinks("sinks", arrays, p);
   read_output(call, arrays, p);
   read_present(arrays, p);
-  read_not_judged(arrays, p);
+  read_log_sum_exp_and_gradients(arrays, p);
   finish(p, options, arrays);
   return p;
 }

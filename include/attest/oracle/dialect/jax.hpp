@@ -64,9 +64,10 @@ inline Problem read_jax(const Call& call) {
     p.rule.window_right = options.window("local_window_size", window[1]);
   }
   p.rule.empty_row = EmptyRow::mean;
+  p.empty_log_sum_exp = EmptyLogSumExp::large_negative;
   options.without_effect({"implementation", "return_residual"});
   read_output(call, arrays, p);
-  read_not_judged(arrays, p);
+  read_log_sum_exp_and_gradients(arrays, p);
   finish(p, options, arrays);
   return p;
 }

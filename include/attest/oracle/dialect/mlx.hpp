@@ -46,7 +46,7 @@ inline Problem read_mlx(const Call& call) {
            : "rows without keys as the fallback has them, the mean of all values",
        fallback});
   read_output(call, arrays, p);
-  read_not_judged(arrays, p);
+  read_log_sum_exp_and_gradients(arrays, p);
   finish(p, options, arrays);
   return p;
 }

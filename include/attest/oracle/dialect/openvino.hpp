@@ -39,7 +39,7 @@ inline Problem read_openvino(const Call& call) {
   p.rule.masked_non_finite = MaskedNonFinite::propagate;
   read_sinks("sink", arrays, p);
   read_output(call, arrays, p);
-  read_not_judged(arrays, p);
+  read_log_sum_exp_and_gradients(arrays, p);
   finish(p, options, arrays);
   return p;
 }

@@ -147,7 +147,7 @@ inline Problem read_ort_gqa(const Call& call) {
   else
     for (const char* present : {"present_key", "present_value"})
       if (arrays.find(present)) p.not_judged.push_back(present);
-  read_not_judged(arrays, p);
+  read_log_sum_exp_and_gradients(arrays, p);
   finish(p, options, arrays);
   return p;
 }
@@ -177,7 +177,7 @@ inline Problem read_ort_mha(const Call& call) {
   read_attention_bias(arrays, p, false);
   read_hidden_output(arrays, p);
   read_present(arrays, p);
-  read_not_judged(arrays, p);
+  read_log_sum_exp_and_gradients(arrays, p);
   finish(p, options, arrays);
   return p;
 }

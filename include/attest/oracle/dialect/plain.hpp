@@ -21,6 +21,8 @@ inline constexpr Term plain_options[] = {
     {"softcap", "0, off; before the mask"},
     {"heads_map", "blocked; or tiled"},
     {"empty_row", "zero; or nan, mean, any: not judged"},
+    {"lse_base", "e; or 2: log₂ Σ e^score"},
+    {"empty_lse", "-inf; or inf, large-negative, any: not judged"},
 };
 inline constexpr Term plain_arrays[] = {
     {"attn_mask", "bool, true = attend, or added"},
@@ -52,6 +54,13 @@ inline Problem read_plain(const Call& call) {
                      : empty_row == "nan"  ? EmptyRow::nan
                      : empty_row == "mean" ? EmptyRow::mean
                                            : EmptyRow::unspecified;
+  if (options.word("lse_base", "e", {"e", "2"}) == "2") p.rule.log_sum_exp_base = LogBase::two;
+  const std::string empty_lse =
+      options.word("empty_lse", "-inf", {"-inf", "inf", "large-negative", "any"});
+  p.empty_log_sum_exp = empty_lse == "inf"              ? EmptyLogSumExp::plus_infinity
+                        : empty_lse == "large-negative" ? EmptyLogSumExp::large_negative
+                        : empty_lse == "any"            ? EmptyLogSumExp::unspecified
+                                                        : EmptyLogSumExp::minus_infinity;
   read_sinks("sinks", arrays, p);
   if (read_alibi_slopes(arrays, p) && p.mask && p.mask->format())
     throw BadCall(
