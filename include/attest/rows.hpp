@@ -5,6 +5,7 @@
 // vectors.
 #pragma once
 #include <attest/score.hpp>
+#include <attest/vectors.hpp>
 
 namespace attest {
 
@@ -66,12 +67,6 @@ constexpr SoftmaxDenominator<T> attend(const T (&q)[D], const Matrix<T, Tk, D>& 
 // so its bits. The price is scratch (cost.hpp): a copy of the keys, and eight rows of weights
 // instead of one. Processors without vectors of floats, and other numbers, take one query after the
 // other.
-#if defined(__SSE2__) || defined(_M_X64) || defined(__aarch64__) || defined(__ALTIVEC__) || \
-    defined(__riscv_vector) || defined(__wasm_simd128__)
-inline constexpr bool processor_has_vectors = true;
-#else
-inline constexpr bool processor_has_vectors = false;
-#endif
 template <class T>
 inline constexpr size_t queries_at_once = !processor_has_vectors || !is_float_or_double<T> ? 1 : 8;
 

@@ -8,6 +8,7 @@
 #include <attest/mask.hpp>
 #include <attest/matrix.hpp>
 #include <attest/special.hpp>
+#include <attest/vectors.hpp>
 
 namespace attest {
 
@@ -96,11 +97,11 @@ constexpr T hidden_score(const T& visible_score) {
     return visible_score;
 }
 
-// e^{x_j − largest} in place, for begin ≤ j < end; of floats, for all lanes from the one of begin
-// to the one of end − 1.
+// e^{x_j − largest} in place, for begin ≤ j < end; of floats, where the processor has vectors, for
+// all lanes from the one of begin to the one of end − 1.
 template <class T, size_t N>
 constexpr void exp_of_differences(T (&x)[N], const T& largest, size_t begin, size_t end) {
-  if constexpr (is_same_type<T, float>) {
+  if constexpr (is_same_type<T, float> && processor_has_vectors) {
     constexpr size_t width = used_lanes<N>, rest = N % width, whole = N - rest;
     for (size_t j = begin - begin % width; j < whole && j < end; j += width)
       exp_side_by_side<width>(x + j, largest);
