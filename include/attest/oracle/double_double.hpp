@@ -77,9 +77,9 @@ struct DoubleDouble {
     return {-a.high, -a.low};
   }
   friend DoubleDouble operator+(const DoubleDouble& a, const DoubleDouble& b) {
-    const DoubleDouble high = sum_of(a.high, b.high), low = sum_of(a.low, b.low);
-    const DoubleDouble sum = ordered_sum_of(high.high, high.low + low.high);
-    return ordered_sum_of(sum.high, sum.low + low.low);
+    const DoubleDouble leading = sum_of(a.high, b.high), trailing = sum_of(a.low, b.low);
+    const DoubleDouble sum = ordered_sum_of(leading.high, leading.low + trailing.high);
+    return ordered_sum_of(sum.high, sum.low + trailing.low);
   }
   friend DoubleDouble operator-(const DoubleDouble& a, const DoubleDouble& b) {
     return a + -b;
