@@ -212,8 +212,8 @@ TEST_CASE("what a call does not say, or says beside the point") {
   SECTION("an unknown option") {
     builder.option("is_causal", true);
     CHECK(refusal(builder.call) ==
-          "unknown option \"is_causal\" of dialect plain; it knows causal, empty_row, heads_map, "
-          "scale, softcap, window");
+          "unknown option \"is_causal\" of dialect plain; it knows causal, empty_lse, empty_row, "
+          "heads_map, lse_base, scale, softcap, window");
   }
   SECTION("an array without meaning") {
     builder.floats("past_key", {2, 2, 1, 4});

@@ -22,7 +22,7 @@ template <class T>
 class Arrays {
  public:
   explicit Arrays(const std::string& name)
-      : arrays_(format::read_npz(std::string(ATTEST_TEST_DATA) + "/pytorch/" + name +
+      : arrays_(format::read_npz(std::string(ATTEST_PYTORCH_DATA) + "/" + name +
                                  (sizeof(T) == 4 ? "_float32.npz" : "_float64.npz"))) {}
 
   // Matrix number n of those that an array is made of, whatever its axes in front.
