@@ -6,14 +6,18 @@
 // hold with ==; with e^x the printed values are met to the decimals printed.
 #include <attest/attention.hpp>
 #include <attest/exact.hpp>
+#include <attest/laws.hpp>
 #include <limits>
 #include <type_traits>
 
 #include "decimals.hpp"
+#include "exhaustion.hpp"
 
 namespace {
 using namespace attest;
+using laws::rows_in_order;
 using proofs::decimals;
+using proofs::for_all_orders;
 using Rational = small_rational;
 
 constexpr auto exactly = [](const auto& q, const auto& k, const auto& v, const auto& visible) {
@@ -160,40 +164,20 @@ static_assert(attention(far, Key{matrix({{-40.}, {-40.}, {40.}})}, near_and_far,
                         matrix({{true, true, false}})) == matrix({{2.5}}),
               "S5: the largest visible score, hidden ones are no measure");
 
-// Row i of a matrix is token perm[i] of another.
-template <class T, size_t R, size_t C>
-constexpr Matrix<T, R, C> rows_of(const Matrix<T, R, C>& m, const size_t (&perm)[R]) {
-  Matrix<T, R, C> result;
-  for (size_t i = 0; i < R; ++i)
-    for (size_t j = 0; j < C; ++j) result[i][j] = m[perm[i]][j];
-  return result;
-}
-// A statement holds for each of the 24 orders of four tokens.
-constexpr bool for_all_orders(auto&& holds) {
-  for (size_t code = 0; code < 24; ++code) {
-    size_t left[] = {0, 1, 2, 3}, perm[4] = {};
-    for (size_t i = 0, c = code; i < 4; ++i) {
-      const size_t choices = 4 - i, pick = c % choices;
-      c /= choices;
-      perm[i] = left[pick];
-      for (size_t j = pick; j + 1 < choices; ++j) left[j] = left[j + 1];
-    }
-    if (!holds(perm)) return false;
-  }
-  return true;
-}
-static_assert(for_all_orders([](const auto& perm) {
-                return exactly(Query{rows_of(Q.matrix, perm)}, Key{rows_of(K.matrix, perm)},
-                               Value{rows_of(V.matrix, perm)}, everything) == rows_of(O, perm);
+static_assert(for_all_orders<4>([](const auto& perm) {
+                return exactly(Query{rows_in_order(Q.matrix, perm)},
+                               Key{rows_in_order(K.matrix, perm)},
+                               Value{rows_in_order(V.matrix, perm)},
+                               everything) == rows_in_order(O, perm);
               }),
               "S8: shuffle the tokens and the outputs shuffle the same way");
-static_assert(for_all_orders([](const auto& perm) {
-                return exactly(Q, Key{rows_of(K.matrix, perm)}, Value{rows_of(V.matrix, perm)},
-                               everything) == O;
+static_assert(for_all_orders<4>([](const auto& perm) {
+                return exactly(Q, Key{rows_in_order(K.matrix, perm)},
+                               Value{rows_in_order(V.matrix, perm)}, everything) == O;
               }),
               "S8: shuffling keys with their values changes nothing");
-static_assert(!for_all_orders([](const auto& perm) {
-  return exactly(Q, Key{rows_of(K.matrix, perm)}, V, everything) == O;
+static_assert(!for_all_orders<4>([](const auto& perm) {
+  return exactly(Q, Key{rows_in_order(K.matrix, perm)}, V, everything) == O;
 }),
               "keys without their values: that is another question");
 

@@ -14,6 +14,7 @@
 
 #include "reference_gradient.hpp"
 #include "reference_rule.hpp"
+#include "same_bits.hpp"
 
 namespace {
 using namespace attest;
@@ -21,19 +22,6 @@ using namespace tests;
 
 template <class T>
 constexpr T infinity = std::numeric_limits<T>::infinity();
-
-// Additive masks: small numbers, with −∞ in one place of four.
-template <class T, size_t R, size_t C>
-rc::Gen<Matrix<T, R, C>> biases() {
-  return rc::gen::apply(
-      [](Matrix<T, R, C> bias, const std::vector<int>& hidden) {
-        for (size_t i = 0; i < R; ++i)
-          for (size_t j = 0; j < C; ++j)
-            if (hidden[i * C + j] == 3) bias[i][j] = -infinity<T>;
-        return bias;
-      },
-      numbers<T, R, C>(), rc::gen::container<std::vector<int>>(R * C, rc::gen::inRange(0, 4)));
-}
 
 template <class T, size_t Tq, size_t Tk, size_t D, size_t Dv>
 struct RandomCall {
@@ -326,38 +314,14 @@ void reference_is_difference() {
 }
 
 template <class T>
-constexpr Matrix<T, 9, 8> sample(unsigned state) {
-  Matrix<T, 9, 8> x;
-  for (auto& row : x.entries)
-    for (T& entry : row) {
-      state = state * 1664525u + 1013904223u;
-      entry = static_cast<T>(static_cast<int>(state >> 8) - (1 << 23)) / static_cast<T>(1 << 22);
-    }
-  return x;
-}
-
-// What the optimiser cannot know before the program runs.
-template <class A>
-A from_outside(const A& a) {
-  unsigned char bytes[sizeof(A)];
-  std::memcpy(bytes, &a, sizeof(A));
-  for (auto& b : bytes) {
-    volatile unsigned char seen = b;
-    b = seen;
-  }
-  A result;
-  std::memcpy(&result, bytes, sizeof(A));
-  return result;
-}
-
-template <class T>
 void same_bits() {
   constexpr Rule rule{.softcap = 3, .causal = true};
-  constexpr auto compiled = attention_gradient<rule>(Query{sample<T>(1)}, Key{sample<T>(2)},
-                                                     Value{sample<T>(3)}, sample<T>(4));
-  const auto run =
-      attention_gradient<rule>(Query{from_outside(sample<T>(1))}, Key{from_outside(sample<T>(2))},
-                               Value{from_outside(sample<T>(3))}, from_outside(sample<T>(4)));
+  constexpr auto compiled =
+      attention_gradient<rule>(Query{sample<T, 9, 8>(1)}, Key{sample<T, 9, 8>(2)},
+                               Value{sample<T, 9, 8>(3)}, sample<T, 9, 8>(4));
+  const auto run = attention_gradient<rule>(
+      Query{from_outside(sample<T, 9, 8>(1))}, Key{from_outside(sample<T, 9, 8>(2))},
+      Value{from_outside(sample<T, 9, 8>(3))}, from_outside(sample<T, 9, 8>(4)));
   CHECK(std::memcmp(&run.query, &compiled.query, sizeof run.query) == 0);
   CHECK(std::memcmp(&run.key, &compiled.key, sizeof run.key) == 0);
   CHECK(std::memcmp(&run.value, &compiled.value, sizeof run.value) == 0);

@@ -71,6 +71,19 @@ rc::Gen<Matrix<bool, R, C>> masks() {
                       });
 }
 
+// Additive masks: small numbers, with −∞ in one place of four.
+template <class T, size_t R, size_t C>
+rc::Gen<Matrix<T, R, C>> biases() {
+  return rc::gen::apply(
+      [](Matrix<T, R, C> bias, const std::vector<int>& hidden) {
+        for (size_t i = 0; i < R; ++i)
+          for (size_t j = 0; j < C; ++j)
+            if (hidden[i * C + j] == 3) bias[i][j] = -std::numeric_limits<T>::infinity();
+        return bias;
+      },
+      numbers<T, R, C>(), rc::gen::container<std::vector<int>>(R * C, rc::gen::inRange(0, 4)));
+}
+
 // Each of the orders of N things, the identity first when shrinking.
 template <size_t N>
 rc::Gen<std::vector<size_t>> orders() {

@@ -18,19 +18,6 @@ using namespace tests;
 template <class T>
 constexpr T infinity = std::numeric_limits<T>::infinity();
 
-// Additive masks: small numbers, with −∞ in one place of four.
-template <class T, size_t R, size_t C>
-rc::Gen<Matrix<T, R, C>> biases() {
-  return rc::gen::apply(
-      [](Matrix<T, R, C> bias, const std::vector<int>& hidden) {
-        for (size_t i = 0; i < R; ++i)
-          for (size_t j = 0; j < C; ++j)
-            if (hidden[i * C + j] == 3) bias[i][j] = -infinity<T>;
-        return bias;
-      },
-      numbers<T, R, C>(), rc::gen::container<std::vector<int>>(R * C, rc::gen::inRange(0, 4)));
-}
-
 template <Rule rule, class T, size_t Tq, size_t Tk, size_t D, size_t Dv>
 struct RandomCall {
   Matrix<T, Tq, D> q = *numbers<T, Tq, D>();
