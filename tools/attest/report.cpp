@@ -4,6 +4,7 @@
 #include <attest/report.hpp>
 
 #include <attest/format/bad_input.hpp>
+#include <attest/oracle/scale_estimate.hpp>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -171,6 +172,12 @@ Json json_outcome(const Outcome& outcome) {
       json["right_if"].push_back(
           {{"difference", other.difference}, {"dialects", other.dialects}, {"as_in", other.as_in}});
   }
+  if (const auto& estimate = report.scale_estimate)
+    json["fits_scale"] = {{"scale", json_number(estimate->scale)},
+                          {"named", estimate->named},
+                          {"estimate", json_number(estimate->fit.scale)},
+                          {"standard_error", json_number(estimate->fit.standard_error)},
+                          {"expected", json_number(estimate->fit.expected)}};
   json["not_judged"] = report.not_judged;
   return json;
 }
@@ -199,6 +206,7 @@ std::string in_words(const Outcome& outcome) {
   text += "  " + claim_line(report.claim) + "\n";
   for (const OutputReport& output : report.outputs) text += output_lines(output);
   for (const oracle::OtherReading& other : report.other_readings) text += other_reading_line(other);
+  if (report.scale_estimate) text += "  " + oracle::in_words(*report.scale_estimate) + "\n";
   for (const std::string& name : report.not_judged) text += "  " + name + ": not judged yet\n";
   return text;
 }

@@ -111,10 +111,30 @@ struct OtherReading {
   std::string difference;
 };
 
+// The scale that an output fits best (scale_estimate.hpp).
+struct ScaleFit {
+  double scale = 0;
+  double standard_error = 0;
+  double expected = 0;   // the rule's
+  std::size_t rows = 0;  // that were looked at
+  // How much of the output's difference is left by the fitted scale: a ratio of sums of squares.
+  double left = 1;
+  double elements = 0;  // about how many elements the fit rests on
+};
+
+// A scale by which an output that is not right by its rule's own is right.
+struct ScaleEstimate {
+  ScaleFit fit;
+  double scale = 0;            // by which all of it passes: a usual one near the fit, or the fit
+  std::string named;           // "1/√128"; empty: no usual one
+  std::string expected_named;  // of the rule's
+};
+
 struct Report {
   Verdict verdict = Verdict::pass;
   std::string reading;  // under which of the dialect's readings, where it is not the first
-  std::vector<OtherReading> other_readings;  // of a call that fails
+  std::vector<OtherReading> other_readings;     // of a call that fails
+  std::optional<ScaleEstimate> scale_estimate;  // of a call that does not pass
   std::vector<OutputReport> outputs;
   std::vector<std::string> not_judged;  // arrays no enclosure exists for yet
   Precision claim{};

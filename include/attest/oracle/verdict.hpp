@@ -7,6 +7,7 @@
 #include <attest/oracle/gradient_judge.hpp>
 #include <attest/oracle/judge_rows.hpp>
 #include <attest/oracle/other_readings.hpp>
+#include <attest/oracle/scale_estimate.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -106,6 +107,8 @@ inline Report judge(const Call& call, const JudgeOptions& options = {}) {
   const Precision claim = claimed_precision(call, problem);
   Report report = judge(problem, claim, options);
   report.other_readings = other_readings(call, problem, claim, report, options);
+  if (report.other_readings.empty())
+    report.scale_estimate = estimate_scale(problem, claim, report, options);
   return report;
 }
 
