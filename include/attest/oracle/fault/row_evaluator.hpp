@@ -1,0 +1,635 @@
+// Copyright the attest authors
+// SPDX-License-Identifier: BSL-1.0
+
+// RowEvaluator: one row of what an implementation returns, in ordinary double or in the formats of
+// a claim; and about what the claimed arithmetic may lose of it.
+//
+// The allowance follows tolerance.hpp, each sum bounded once more by the product of norms. It is
+// for comparing what was got with what a fault would give; verdicts do not rest on it.
+#pragma once
+#include <attest/oracle/fault/place.hpp>
+#include <attest/oracle/precision.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace attest::oracle {
+
+// Keys and values of one head, read once.
+struct HeadRows {
+  std::vector<double> keys, values, key_norms;
+  bool finite = true;
+};
+
+class SharedRows {
+ public:
+  const HeadRows& of(const Problem& problem, std::size_t batch, std::size_t head) {
+    std::unique_ptr<HeadRows>& found = heads_[{batch, head}];
+    if (!found) found = std::make_unique<HeadRows>(read(problem, batch, head));
+    return *found;
+  }
+  static HeadRows read(const Problem& problem, std::size_t batch, std::size_t head) {
+    const std::size_t keys = problem.given_keys(), d = problem.width(), dv = problem.value_width();
+    HeadRows rows;
+    rows.keys.resize(keys * d);
+    rows.values.resize(keys * dv);
+    for (std::size_t j = 0; j < keys; ++j) {
+      problem.read_key(batch, head, j, rows.keys.data() + j * d);
+      problem.read_value(batch, head, j, rows.values.data() + j * dv);
+    }
+    finish(rows, keys, d);
+    return rows;
+  }
+  static void finish(HeadRows& rows, std::size_t keys, std::size_t width) {
+    rows.key_norms.resize(keys);
+    double probe = 0;
+    for (std::size_t j = 0; j < keys; ++j) {
+      double squares = 0;
+      for (std::size_t t = 0; t < width; ++t) {
+        const double x = rows.keys[j * width + t];
+        squares += x * x;
+        probe += 0 * x;
+      }
+      rows.key_norms[j] = std::sqrt(squares);
+    }
+    for (const double x : rows.values) probe += 0 * x;
+    rows.finite = probe == 0;
+  }
+
+ private:
+  std::map<std::pair<std::size_t, std::size_t>, std::unique_ptr<HeadRows>> heads_;
+};
+
+namespace detail {
+
+// x in a format, quickly where that is float or double.
+class Rounder {
+ public:
+  Rounder() = default;
+  explicit Rounder(const NumberFormat& format) : format_(&format) {
+    kind_ = format.precision >= 53       ? Kind::none
+            : format == formats::float32 ? Kind::single
+                                         : Kind::other;
+  }
+  double operator()(double x) const {
+    return kind_ == Kind::none ? x : kind_ == Kind::single ? single(x) : format_->round(x);
+  }
+  bool rounds() const { return kind_ != Kind::none; }
+  double unit() const { return format_ ? format_->unit_roundoff() : 0x1p-53; }
+
+ private:
+  enum class Kind { none, single, other };
+  static double single(double x) {
+    // a conversion beyond the range is undefined in C++ unless IEEE 754 is; nearly all x are within
+    if (std::fabs(x) > 0x1.fffffefffffffp127) return std::copysign(x * HUGE_VAL, x);
+    return static_cast<double>(static_cast<float>(x));
+  }
+  Kind kind_ = Kind::none;
+  const NumberFormat* format_ = nullptr;
+};
+
+inline double dot_in_double(const double* x, const double* y, std::size_t count) {
+  double sums[8] = {};
+  std::size_t t = 0;
+  for (; t + 8 <= count; t += 8)
+    for (std::size_t s = 0; s < 8; ++s) sums[s] += x[t + s] * y[t + s];
+  for (; t < count; ++t) sums[0] += x[t] * y[t];
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
+}  // namespace detail
+
+class RowEvaluator {
+ public:
+  // `rounds`: every step is rounded to the claim's format for it; otherwise all is double.
+  RowEvaluator(const Implementation& of, const Precision& claim, bool rounds,
+               std::shared_ptr<SharedRows> shared = nullptr)
+      : of_(of), claim_(claim), rounds_(rounds), shared_(std::move(shared)) {
+    if (rounds) {
+      accumulate_ = detail::Rounder(of.steps.accumulate_format ? *of.steps.accumulate_format
+                                                               : claim.accumulate);
+      scores_ = detail::Rounder(claim.scores);
+      softmax_ = detail::Rounder(claim.softmax);
+      weights_ = detail::Rounder(claim.weights);
+      output_ = detail::Rounder(claim.output);
+    }
+    if (of.steps.accumulate_format) accumulate_ = detail::Rounder(*of.steps.accumulate_format);
+    if (of.steps.weight_format) weights_ = detail::Rounder(*of.steps.weight_format);
+    sum_ = of.steps.sum_format ? detail::Rounder(*of.steps.sum_format) : softmax_;
+    same_rows_ = !of.steps.key && !of.steps.value && !of.steps.on_key && !of.steps.on_value;
+    if (!shared_) shared_ = std::make_shared<SharedRows>();
+  }
+
+  KeyRow row;
+  std::vector<double> scaled, capped;  // scores at their stages
+  std::vector<double> output, allowed;
+  double log_sum_exp = 0, log_sum_exp_allowed = 0;
+  bool open = false;   // the definition does not say what this row returns
+  bool empty = false;  // it sees no key
+  double scale = 1;
+
+  const Problem& problem() const { return of_.problem; }
+  const Implementation& implementation() const { return of_; }
+  const std::vector<double>& query() const { return query_; }
+  const HeadRows& key_rows() const { return *key_rows_; }
+  RowIndex score_place() const { return score_place_; }
+
+  void compute(RowIndex place) {
+    compute_scores(place);
+    finish();
+  }
+  // Scores and values of other keys than `keys` as `honest` has them, computed for the same row.
+  void compute(RowIndex place, const RowEvaluator& honest, const Stretch& keys) {
+    compute_scores(place);
+    if (!keys.all())
+      for (std::size_t j = 0; j < row.size() && j < honest.row.size(); ++j) {
+        if (keys.holds(j)) continue;
+        row.scores[j] = honest.row.scores[j];
+        row.errors[j] = honest.row.errors[j];
+        row.hidden[j] = honest.row.hidden[j];
+        row.values[j] = honest.row.values[j];
+      }
+    finish();
+  }
+
+  void compute_scores(RowIndex place) {
+    const Problem& p = of_.problem;
+    const Steps& steps = of_.steps;
+    row = {};
+    open = empty = false;
+    place_ = row.place = place;
+    own_place_ = steps.output_row ? steps.output_row(p, place) : place;
+    const RowIndex at = score_place_ =
+        steps.score_row ? steps.score_row(p, own_place_) : own_place_;
+    const RowIndex of_query = steps.query ? steps.query(p, at) : at;
+    const RowIndex of_bias = steps.bias ? steps.bias(p, at) : at;
+    const std::size_t d = p.width();
+    query_.resize(d);
+    p.query.read_row(of_query.batch, of_query.head, of_query.row, query_.data());
+    const long position = static_cast<long>(at.row) + p.offsets[at.batch] + p.rule.offset;
+    if (steps.on_query) steps.on_query(query_, position);
+    const std::size_t key_head =
+        steps.key_head ? steps.key_head(p, at.head) : p.key_value_head_of(at.head);
+    const std::size_t value_head = steps.value_head ? steps.value_head(p, own_place_.head)
+                                                    : p.key_value_head_of(own_place_.head);
+    key_rows_ = &rows_of(at.batch, key_head);
+    value_rows_ = &rows_of(own_place_.batch, value_head);
+    double query_norm = 0;
+    bool finite = key_rows_->finite && value_rows_->finite;
+    for (const double x : query_) {
+      query_norm += x * x;
+      finite = finite && std::isfinite(x);
+    }
+    query_norm = std::sqrt(query_norm);
+
+    const std::size_t keys = p.keys();
+    row.scores.resize(keys);
+    row.errors.resize(keys);
+    row.hidden.resize(keys);
+    row.values.resize(keys);
+    scaled.assign(keys, 0);
+    capped.assign(keys, 0);
+    scale = p.rule.scale.by_width ? 1 / std::sqrt(static_cast<double>(d)) : p.rule.scale.given;
+    scale_ = rounds_ ? softmax_(scale) : scale;
+    scale_exact_ = scale_ == scale && claim_.softmax.holds(scale);
+    const bool all_scores = p.scores.has_value();
+    for (std::size_t j = 0; j < keys; ++j) {
+      const double bias = steps.own_bias ? steps.own_bias(p, of_bias, j)
+                                         : p.bias(of_bias.batch, of_bias.head, of_bias.row, j);
+      compute_score(j, bias, query_norm, finite, all_scores);
+      row.values[j] =
+          j < p.given_keys() ? value_rows_->values.data() + j * p.value_width() : nullptr;
+    }
+    if (steps.on_scores) steps.on_scores(p, row);
+  }
+
+  // From the scores on.
+  void finish() {
+    const Problem& p = of_.problem;
+    const Steps& steps = of_.steps;
+    row.weights.assign(row.size(), 0);
+    output.assign(p.value_width(), 0);
+    allowed.assign(p.value_width(), 0);
+    empty = std::all_of(row.hidden.begin(), row.hidden.end(), [](char h) { return h != 0; });
+    if (p.padded(place_.batch, place_.row)) {
+      return_padded();
+      return;
+    }
+    if (empty) {
+      return_empty();
+      return;
+    }
+    if (steps.over == SoftmaxOver::keys)
+      weigh();
+    else
+      weigh_over_queries();
+    if (steps.on_weights) steps.on_weights(p, row);
+    blend();
+    for (double& x : output) x *= steps.output_factor;
+    if (steps.on_output) steps.on_output(p, row, output);
+    if (rounds_)
+      for (double& x : output) x = output_(x);
+    log_sum_exp = row.maximum + std::log(row.sum);
+    finish_log_sum_exp();
+    allow();
+  }
+
+ private:
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+  const HeadRows& rows_of(std::size_t batch, std::size_t head) {
+    if (same_rows_) return shared_->of(of_.problem, batch, head);
+    std::unique_ptr<HeadRows>& found = own_rows_[{batch, head}];
+    if (found) return *found;
+    const Problem& p = of_.problem;
+    const Steps& steps = of_.steps;
+    const std::size_t keys = p.given_keys(), d = p.width(), dv = p.value_width();
+    found = std::make_unique<HeadRows>();
+    found->keys.resize(keys * d);
+    found->values.resize(keys * dv);
+    std::vector<double> key(d), value(dv);
+    for (std::size_t j = 0; j < keys; ++j) {
+      RowIndex from{batch, head, j};
+      if (steps.key) from = steps.key(p, from);
+      read(p, from, true, key);
+      if (steps.on_key) steps.on_key(key, static_cast<long>(j));
+      std::copy(key.begin(), key.end(), found->keys.begin() + static_cast<std::ptrdiff_t>(j * d));
+      from = {batch, head, j};
+      if (steps.value) from = steps.value(p, from);
+      read(p, from, false, value);
+      if (steps.on_value) steps.on_value(value, {batch, head, j});
+      std::copy(value.begin(), value.end(),
+                found->values.begin() + static_cast<std::ptrdiff_t>(j * dv));
+    }
+    SharedRows::finish(*found, keys, d);
+    return *found;
+  }
+  static void read(const Problem& p, const RowIndex& from, bool key, std::vector<double>& to) {
+    if (from.row >= p.given_keys() || from.batch >= p.batches() || from.head >= p.key_value_heads())
+      std::fill(to.begin(), to.end(), 0.0);
+    else if (key)
+      p.read_key(from.batch, from.head, from.row, to.data());
+    else
+      p.read_value(from.batch, from.head, from.row, to.data());
+  }
+
+  double product(const double* k) const {
+    const std::size_t d = query_.size();
+    if (!accumulate_.rounds()) return detail::dot_in_double(query_.data(), k, d);
+    double sum = 0;
+    for (std::size_t t = 0; t < d; ++t) sum = accumulate_(sum + query_[t] * k[t]);
+    return sum;
+  }
+
+  void compute_score(std::size_t j, double bias, double query_norm, bool finite, bool all_scores) {
+    const Problem& p = of_.problem;
+    const Rule& rule = p.rule;
+    const Steps& steps = of_.steps;
+    const bool hidden = bias == -infinity && !steps.fill &&
+                        (rule.softcap == 0 || rule.softcap_place == SoftcapPlace::before_mask);
+    row.hidden[j] = hidden;
+    row.scores[j] = -infinity;
+    row.errors[j] = 0;
+    const bool propagates = !finite && rule.masked_non_finite == MaskedNonFinite::propagate;
+    if (hidden && !all_scores && !propagates) return;
+
+    double x = 0, error = 0;
+    const double u_a = claim_.accumulate.unit_roundoff(), u_s = claim_.softmax.unit_roundoff();
+    const double u_score = std::max(claim_.scores.unit_roundoff(), u_s);
+    if (j < p.given_keys()) {
+      x = product(key_rows_->keys.data() + j * query_.size());
+      const bool exact = claim_.accumulate.round(x) == x && claim_.scores.round(x) == x;
+      if (!exact)
+        error = (static_cast<double>(query_.size()) * u_a + u_score) * query_norm *
+                key_rows_->key_norms[j];
+      if (steps.product_format) x = steps.product_format->round(x);
+      x *= steps.product_factor;
+      const double before = x;
+      x = scores_(x * scale_);
+      const bool exact_scale =
+          exact && scale_exact_ && std::fma(before, scale_, -x) == 0 && claim_.scores.round(x) == x;
+      error = error * std::fabs(scale_ * steps.product_factor) +
+              (exact_scale ? 0 : (6 * u_s + u_score) * std::fabs(x));
+    }
+    scaled[j] = x;
+    if (steps.cap || rule.softcap != 0) {
+      if (rule.softcap_place == SoftcapPlace::before_mask) x = cap(x, error);
+    }
+    capped[j] = x;
+    if (bias == -infinity && steps.fill) {
+      x = steps.fill->added ? sum_of(x, steps.fill->value, error)
+                            : (error = 0, scores_(steps.fill->value));
+    } else if (bias != 0) {
+      x = sum_of(x, bias, error);
+    }
+    if (rule.softcap != 0 && rule.softcap_place == SoftcapPlace::after_mask) x = cap(x, error);
+    row.scores[j] = x;
+    row.errors[j] = error;
+    if (hidden && propagates && (std::isnan(x) || x == infinity)) row.hidden[j] = 0;
+  }
+
+  double cap(double x, double& error) const {
+    const double softcap = of_.problem.rule.softcap;
+    const double u = std::max(claim_.softmax.unit_roundoff(), claim_.scores.unit_roundoff());
+    const double capped_score = of_.steps.cap ? of_.steps.cap(x) : softcap * std::tanh(x / softcap);
+    error += (5 * u + claim_.tanh_error * claim_.softmax.unit_roundoff()) * std::fabs(capped_score);
+    return scores_(capped_score);
+  }
+
+  // x + bias in the claim's format: nothing is lost where all x within the error give one number.
+  double sum_of(double x, double bias, double& error) const {
+    const double sum = scores_(x + bias);
+    if (!std::isfinite(sum)) return sum;
+    const bool one_number =
+        rounds_ && claim_.scores.round(x - error + bias) == claim_.scores.round(x + error + bias);
+    if (one_number)
+      error = 0;
+    else
+      error += (claim_.softmax.unit_roundoff() + claim_.scores.unit_roundoff()) * std::fabs(sum);
+    return sum;
+  }
+
+  double exponential(double x) const {
+    return softmax_(of_.steps.exponential ? of_.steps.exponential(x) : std::exp(x));
+  }
+
+  double first_maximum() const {
+    const Maximum& maximum = of_.steps.maximum;
+    return !maximum.subtracted ? 0 : maximum.fixed ? *maximum.fixed : maximum.starts_at;
+  }
+
+  // Weights from scores: unnormalised into row.weights, then divided unless the output is.
+  void weigh() {
+    const Steps& steps = of_.steps;
+    const std::size_t keys = row.size();
+    const bool runs = steps.maximum.subtracted && !steps.maximum.fixed;
+    double m = first_maximum(), sum = 0;
+    const std::size_t tile = steps.tiles.keys == 0 ? keys : steps.tiles.keys;
+    std::vector<double> tile_log_sums;
+    const bool merges = steps.tiles.averages || steps.tiles.merge_base != 0;
+    for (std::size_t from = 0; from < keys; from += tile) {
+      const std::size_t to = std::min(keys, from + tile);
+      if (merges) {
+        m = first_maximum();
+        sum = 0;
+      }
+      const double before = m;
+      bool any = false;
+      for (std::size_t j = from; j < to; ++j) {
+        if (row.hidden[j]) continue;
+        any = true;
+        if (runs && !(row.scores[j] <= m)) m = row.scores[j];  // NaN stays
+      }
+      if (!any && steps.tiles.guards_hidden) {
+        if (merges) tile_log_sums.push_back(-infinity);
+        continue;
+      }
+      if (from > 0 && !merges && (m != before || !any)) {
+        const double factor = exponential(before - m);
+        if (before != -infinity || !steps.tiles.guards_hidden) {
+          if (steps.tiles.rescales_sum) sum = sum_(sum * factor);
+          if (steps.tiles.rescales_output)
+            for (std::size_t j = 0; j < from; ++j)
+              if (row.weights[j] != 0) row.weights[j] *= factor;
+        }
+      }
+      for (std::size_t j = from; j < to; ++j) {
+        if (row.hidden[j]) continue;
+        row.weights[j] = exponential(row.scores[j] - m);
+        sum = sum_(sum + row.weights[j]);
+      }
+      if (merges) {
+        for (std::size_t j = from; j < to; ++j) row.weights[j] /= sum;
+        tile_log_sums.push_back(m + std::log(sum));
+      }
+    }
+    if (merges) merge(tile_log_sums, tile);
+    row.maximum = m;
+    row.sum = merges ? sum : sum_(sum + steps.added_to_sum);
+    if (steps.zero_if_sum_is_zero && row.sum == 0) row.sum = infinity;
+    if (!merges) normalise();
+  }
+
+  // The tiles' outputs put together by their log-sum-exps.
+  void merge(const std::vector<double>& log_sums, std::size_t tile) {
+    const Tiles& tiles = of_.steps.tiles;
+    const double largest = *std::max_element(log_sums.begin(), log_sums.end());
+    double all = 0;
+    std::vector<double> share(log_sums.size(), 0);
+    for (std::size_t n = 0; n < share.size(); ++n) {
+      if (log_sums[n] == -infinity) continue;
+      share[n] = tiles.averages ? 1 : std::pow(tiles.merge_base, log_sums[n] - largest);
+      all += share[n];
+    }
+    for (std::size_t j = 0; j < row.size(); ++j) row.weights[j] *= share[j / tile] / all;
+  }
+
+  void normalise() {
+    divided_ = of_.steps.divides_first || of_.steps.on_weights;
+    for (double& w : row.weights) {
+      if (w == 0 && row.sum != 0 && !std::isnan(row.sum)) continue;
+      if (divided_) w = w / row.sum;
+      w = weights_(w);
+    }
+  }
+
+  // A softmax over queries needs every row of the head.
+  void weigh_over_queries() {
+    const Steps& steps = of_.steps;
+    const bool whole = steps.over == SoftmaxOver::queries_and_keys;
+    const std::size_t keys = row.size();
+    if (!(columns_of_ == RowIndex{own_place_.batch, own_place_.head, 1}) || column_sums_.empty()) {
+      column_maxima_.assign(keys, -infinity);
+      column_sums_.assign(keys, 0);
+      Implementation plain = of_;
+      plain.steps.over = SoftmaxOver::keys;
+      RowEvaluator other(plain, claim_, rounds_, shared_);
+      std::vector<KeyRow> rows;
+      for (std::size_t i = 0; i < of_.problem.queries(); ++i) {
+        other.compute_scores({own_place_.batch, own_place_.head, i});
+        rows.push_back(other.row);
+        for (std::size_t j = 0; j < keys; ++j)
+          if (!other.row.hidden[j])
+            column_maxima_[j] = std::max(column_maxima_[j], other.row.scores[j]);
+      }
+      if (whole) {
+        const double largest = *std::max_element(column_maxima_.begin(), column_maxima_.end());
+        column_maxima_.assign(keys, largest);
+      }
+      for (const KeyRow& one : rows)
+        for (std::size_t j = 0; j < keys; ++j)
+          if (!one.hidden[j]) column_sums_[j] += std::exp(one.scores[j] - column_maxima_[j]);
+      if (whole) {
+        double all = 0;
+        for (const double x : column_sums_) all += x;
+        column_sums_.assign(keys, all);
+      }
+      columns_of_ = {own_place_.batch, own_place_.head, 1};
+    }
+    row.maximum = 0;
+    row.sum = 0;
+    divided_ = true;
+    for (std::size_t j = 0; j < keys; ++j) {
+      if (row.hidden[j]) continue;
+      row.sum += std::exp(row.scores[j]);
+      row.weights[j] = weights_(std::exp(row.scores[j] - column_maxima_[j]) / column_sums_[j]);
+    }
+  }
+
+  void blend() {
+    const std::size_t columns = output.size();
+    const bool spreads =
+        !value_rows_->finite && of_.problem.rule.masked_non_finite == MaskedNonFinite::propagate;
+    for (std::size_t j = 0; j < row.size(); ++j) {
+      const double w = row.weights[j];
+      if (!row.values[j] || (w == 0 && !spreads && (row.hidden[j] || value_rows_->finite)))
+        continue;
+      const double* v = row.values[j];
+      if (accumulate_.rounds())
+        for (std::size_t t = 0; t < columns; ++t) output[t] = accumulate_(output[t] + w * v[t]);
+      else
+        for (std::size_t t = 0; t < columns; ++t) output[t] += w * v[t];
+    }
+    if (divided_) return;
+    for (double& x : output) x = accumulate_(x / row.sum);
+    for (double& w : row.weights) w /= row.sum;
+  }
+
+  void finish_log_sum_exp() {
+    if (of_.steps.on_log_sum_exp)
+      log_sum_exp = of_.steps.on_log_sum_exp(of_.problem, row, log_sum_exp);
+    if (of_.problem.rule.log_sum_exp_base == LogBase::two)
+      log_sum_exp /= 0x1.62e42fefa39efp-1;  // ln 2
+    if (rounds_ && of_.problem.log_sum_exp)
+      log_sum_exp = of_.problem.log_sum_exp->got.format()->round(log_sum_exp);
+  }
+
+  void return_padded() {
+    open = of_.problem.padded_row != PaddedRow::zero;
+    std::fill(allowed.begin(), allowed.end(), open ? infinity : 0);
+    log_sum_exp_allowed = infinity;
+  }
+
+  void return_empty() {
+    const Problem& p = of_.problem;
+    switch (p.rule.empty_row) {
+      case EmptyRow::zero:
+        break;
+      case EmptyRow::nan:
+        std::fill(output.begin(), output.end(), std::numeric_limits<double>::quiet_NaN());
+        break;
+      case EmptyRow::unspecified:
+        open = true;
+        std::fill(allowed.begin(), allowed.end(), infinity);
+        break;
+      case EmptyRow::mean: {
+        const std::size_t given = std::min(p.given_keys(), row.size());
+        for (std::size_t j = 0; j < given; ++j) row.weights[j] = 1 / static_cast<double>(given);
+        row.sum = 1;
+        divided_ = true;
+        blend();
+        allow();
+        break;
+      }
+    }
+    row.sum = 0;
+    log_sum_exp_allowed = 0;
+    switch (p.empty_log_sum_exp) {
+      case EmptyLogSumExp::minus_infinity:
+        log_sum_exp = -infinity;
+        break;
+      case EmptyLogSumExp::plus_infinity:
+        log_sum_exp = infinity;
+        break;
+      case EmptyLogSumExp::large_negative:
+      case EmptyLogSumExp::unspecified:
+        log_sum_exp = -formats::float32.largest;
+        log_sum_exp_allowed = infinity;
+        break;
+    }
+    if (of_.steps.on_output) of_.steps.on_output(p, row, output);
+    if (of_.steps.on_log_sum_exp) log_sum_exp = of_.steps.on_log_sum_exp(p, row, log_sum_exp);
+    if (rounds_)
+      for (double& x : output) x = output_(x);
+  }
+
+  void allow() {
+    const double u_s = claim_.softmax.unit_roundoff(), u_a = claim_.accumulate.unit_roundoff();
+    const double u_p =
+        claim_.weights.precision < claim_.softmax.precision ? claim_.weights.unit_roundoff() : 0;
+    const std::size_t columns = output.size();
+    double total = 0, largest = 0, visible = 0, lowest = infinity;
+    for (std::size_t j = 0; j < row.size(); ++j) {
+      if (row.hidden[j]) continue;
+      total += std::fabs(row.weights[j]);
+      ++visible;
+      if (row.weights[j] == 0) continue;
+      largest = std::max(largest, std::fabs(row.scores[j]));
+      lowest = std::min(lowest, row.errors[j]);
+    }
+    const double tiles = claim_.tile && *claim_.tile != 0
+                             ? std::ceil(visible / static_cast<double>(*claim_.tile))
+                         : claim_.tile ? 0
+                                       : visible;
+    // a running maximum of random scores rises about as often as the logarithm of their number
+    const double rescales = std::min(tiles, 2 + 2 * std::log2(1 + visible));
+    const bool normalised = std::fabs(total - 1) < 1e-3;
+    sizes_.assign(columns, 0);
+    double mean_error = 0;
+    for (std::size_t j = 0; j < row.size(); ++j) {
+      const double w = std::fabs(row.weights[j]);
+      if (w == 0 || row.hidden[j]) continue;
+      const double x = std::fabs(row.scores[j]);
+      const double below = std::max(0.0, row.maximum - row.scores[j]);
+      const double log_error =
+          row.errors[j] + (largest > 0 && row.errors[j] > 0 ? 2 * u_s * (x + largest) : 0) +
+          2 * u_s * below + (claim_.exp_error * (1 + rescales) + rescales) * u_s;
+      const double factor = w * (log_error < 700 ? std::expm1(log_error) : infinity);
+      mean_error += factor;
+      const double* v = row.values[j];
+      for (std::size_t t = 0; t < columns; ++t) {
+        const double value = v ? v[t] : 0;
+        const double size = std::fabs(value);
+        const double off = normalised ? std::fabs(value - output[t]) : size;
+        allowed[t] += off == 0 ? 0 : factor * off;
+        sizes_[t] += w * size;
+      }
+    }
+    const double sums = (visible + 2 + 2 * rescales) * u_s;
+    const double products = u_p + (visible + 2 * rescales) * u_a;
+    for (std::size_t t = 0; t < columns; ++t) {
+      allowed[t] = (allowed[t] + products * sizes_[t] + sums * std::fabs(output[t])) *
+                       std::max(1.0, std::fabs(of_.steps.output_factor)) +
+                   (visible + 1) * claim_.accumulate.smallest_subnormal();
+      if (std::isfinite(output[t])) allowed[t] += claim_.output.half_ulp(output[t]);
+      if (!(allowed[t] < infinity)) allowed[t] = infinity;
+    }
+    log_sum_exp_allowed = (total > 0 ? mean_error / total : 0) + sums +
+                          4 * u_s * (1 + std::fabs(log_sum_exp) + std::fabs(row.maximum));
+    if (of_.problem.log_sum_exp && std::isfinite(log_sum_exp))
+      log_sum_exp_allowed += of_.problem.log_sum_exp->got.format()->half_ulp(log_sum_exp);
+  }
+
+  const Implementation& of_;
+  Precision claim_;
+  bool rounds_;
+  std::shared_ptr<SharedRows> shared_;
+  detail::Rounder accumulate_, scores_, softmax_, weights_, output_, sum_;
+  bool same_rows_ = true, divided_ = true, scale_exact_ = false;
+  double scale_ = 1;
+  RowIndex place_, own_place_, score_place_;
+  std::vector<double> query_, sizes_;
+  const HeadRows* key_rows_ = nullptr;
+  const HeadRows* value_rows_ = nullptr;
+  std::map<std::pair<std::size_t, std::size_t>, std::unique_ptr<HeadRows>> own_rows_;
+  RowIndex columns_of_{};
+  std::vector<double> column_maxima_, column_sums_;
+};
+
+}  // namespace attest::oracle
