@@ -7,10 +7,22 @@
 // They diagnose (which of them returns what was got?), tell what an input could have shown, and
 // test tests.
 #pragma once
+#include <attest/oracle/fault/arithmetic.hpp>
+#include <attest/oracle/fault/cache.hpp>
 #include <attest/oracle/fault/causality.hpp>
 #include <attest/oracle/fault/definition.hpp>
 #include <attest/oracle/fault/evaluation.hpp>
+#include <attest/oracle/fault/gradient.hpp>
+#include <attest/oracle/fault/heads.hpp>
+#include <attest/oracle/fault/layout.hpp>
+#include <attest/oracle/fault/log_sum_exp.hpp>
+#include <attest/oracle/fault/mask.hpp>
 #include <attest/oracle/fault/scale.hpp>
+#include <attest/oracle/fault/sinks.hpp>
+#include <attest/oracle/fault/softcap.hpp>
+#include <attest/oracle/fault/softmax.hpp>
+#include <attest/oracle/fault/tiles.hpp>
+#include <attest/oracle/fault/window.hpp>
 
 #include <span>
 #include <string>
@@ -23,8 +35,16 @@ namespace attest::oracle {
 inline const std::vector<Fault>& faults() {
   static const std::vector<Fault> all = [] {
     std::vector<Fault> result;
-    for (const std::span<const Fault> family : {std::span<const Fault>(detail::scale_faults),
-                                                std::span<const Fault>(detail::causality_faults)})
+    using Family = std::span<const Fault>;
+    for (const Family family : {Family(detail::scale_faults), Family(detail::causality_faults),
+                                Family(detail::mask_faults), Family(detail::empty_row_faults),
+                                Family(detail::window_faults), Family(detail::head_faults),
+                                Family(detail::softcap_faults), Family(detail::sink_faults),
+                                Family(detail::position_faults), Family(detail::cache_faults),
+                                Family(detail::softmax_faults), Family(detail::tile_faults),
+                                Family(detail::arithmetic_faults), Family(detail::layout_faults),
+                                Family(detail::row_faults), Family(detail::log_sum_exp_faults),
+                                Family(detail::gradient_faults)})
       result.insert(result.end(), family.begin(), family.end());
     return result;
   }();

@@ -55,7 +55,8 @@ class BackwardSums {
     const std::size_t keys = std::min(problem_.keys(), forward.row.size());
     const std::size_t dv = problem_.value_width(), d = problem_.width();
     d_output_.resize(dv);
-    problem_.d_output->read_row(at.batch, at.head, at.row, d_output_.data());
+    const RowIndex from = steps.d_output ? steps.d_output(problem_, at) : at;
+    problem_.d_output->read_row(from.batch, from.head, from.row, d_output_.data());
     double d_lse =
         problem_.d_log_sum_exp ? problem_.d_log_sum_exp->number(at.batch, at.head, at.row, 0) : 0;
     if (problem_.rule.log_sum_exp_base == LogBase::two) d_lse /= 0x1.62e42fefa39efp-1;
@@ -93,7 +94,7 @@ class BackwardSums {
       row.d_scores[j] = forward.empty || row.weights[j] == 0
                             ? 0
                             : row.weights[j] * (row.d_weights[j] - row.level);
-    if (steps.on_backward) steps.on_backward(problem_, at, row);
+    if (steps.on_backward) steps.on_backward(problem_, forward.row, row);
 
     const std::size_t g = problem_.key_value_head_of(at.head);
     const std::size_t before =

@@ -120,11 +120,10 @@ inline constexpr Fault causality_faults[] = {
        return tiles;
      },
      [](Implementation& by, double n) {
-       by.steps.bias = then<std::function<RowIndex(const Problem&, RowIndex)>>(
-           by.steps.bias, [n](const Problem&, RowIndex at) {
-             at.row %= static_cast<std::size_t>(n);
-             return at;
-           });
+       map(by.steps.bias, [n](const Problem&, RowIndex at) {
+         at.row %= static_cast<std::size_t>(n);
+         return at;
+       });
      },
      [](double n) {
        return "causality restarts in each tile of queries: every " + number_in_words(n);

@@ -4,8 +4,8 @@
 // What makes a fault: its words, the calls it can strike, the change it is, and the smallest call
 // that shows it.
 #pragma once
+#include <attest/oracle/fault/changes.hpp>
 #include <attest/oracle/fault/example.hpp>
-#include <attest/oracle/fault/implementation.hpp>
 
 #include <string>
 #include <string_view>

@@ -30,8 +30,9 @@ struct KeyRow {
   std::vector<char> hidden;           // these take no part at all
   std::vector<const double*> values;  // d_v numbers each
   std::vector<double> weights;        // what multiplies the values
-  double maximum = 0;                 // what was subtracted
-  double sum = 0;                     // of the exponentials
+  std::vector<double> unmasked;  // scores before bias; of hidden keys where a step asks for them
+  double maximum = 0;            // what was subtracted
+  double sum = 0;                // of the exponentials
 
   std::size_t size() const { return scores.size(); }
   // A key that the call does not have: of value zero, or the value of another.
@@ -61,6 +62,7 @@ enum class SoftmaxOver { keys, queries, queries_and_keys };
 // How the maximum is taken that is subtracted from the scores.
 struct Maximum {
   bool subtracted = true;
+  bool without_sinks = false;
   double starts_at = -std::numeric_limits<double>::infinity();  // of the running maximum
   std::optional<double> fixed;                                  // in its place
 };
@@ -94,6 +96,7 @@ struct Steps {
   double product_factor = 1;          // of q·k before it is stored
   std::function<double(double)> cap;  // instead of cap·tanh(s/cap)
   std::optional<Fill> fill;
+  bool scores_of_hidden_keys = false;  // are computed
   std::function<void(const Problem&, KeyRow&)> on_scores;
   Maximum maximum;
   std::function<double(double)> exponential;  // instead of e^x
@@ -110,7 +113,8 @@ struct Steps {
   std::function<void(const Problem&, KeyRow&)> on_weights;
   std::function<void(const Problem&, const KeyRow&, std::vector<double>&)> on_output;
   std::function<double(const Problem&, const KeyRow&, double)> on_log_sum_exp;
-  std::function<void(const Problem&, RowIndex, BackwardRow&)> on_backward;
+  std::function<void(const Problem&, const KeyRow&, BackwardRow&)> on_backward;
+  std::function<RowIndex(const Problem&, RowIndex)> d_output;  // where it is read
   bool keeps_last_group_member = false;  // d_key and d_value of a group: not summed
   // Of present key and value: which row of past ++ new a row holds; beyond all: zeros.
   std::function<std::size_t(const Problem&, std::size_t)> present_row;
@@ -124,20 +128,5 @@ struct Implementation {
   // rounding is the fault.
   bool in_claimed_formats = false;
 };
-
-// f, and then g of what f makes of it: so that faults add up.
-template <class F>
-F then(F f, F g) {
-  if (!f) return g;
-  return [f, g](const Problem& problem, auto x) { return g(problem, f(problem, x)); };
-}
-template <class... A>
-std::function<void(A...)> and_also(std::function<void(A...)> f, std::function<void(A...)> g) {
-  if (!f) return g;
-  return [f, g](A... x) {
-    f(x...);
-    g(x...);
-  };
-}
 
 }  // namespace attest::oracle

@@ -198,7 +198,7 @@ class RowEvaluator {
     scale = p.rule.scale.by_width ? 1 / std::sqrt(static_cast<double>(d)) : p.rule.scale.given;
     scale_ = rounds_ ? softmax_(scale) : scale;
     scale_exact_ = scale_ == scale && claim_.softmax.holds(scale);
-    const bool all_scores = p.scores.has_value();
+    const bool all_scores = p.scores.has_value() || steps.scores_of_hidden_keys;
     for (std::size_t j = 0; j < keys; ++j) {
       const double bias = steps.own_bias ? steps.own_bias(p, of_bias, j)
                                          : p.bias(of_bias.batch, of_bias.head, of_bias.row, j);
@@ -206,6 +206,7 @@ class RowEvaluator {
       row.values[j] =
           j < p.given_keys() ? value_rows_->values.data() + j * p.value_width() : nullptr;
     }
+    if (steps.scores_of_hidden_keys) row.unmasked = capped;
     if (steps.on_scores) steps.on_scores(p, row);
   }
 
@@ -369,6 +370,7 @@ class RowEvaluator {
     const Steps& steps = of_.steps;
     const std::size_t keys = row.size();
     const bool runs = steps.maximum.subtracted && !steps.maximum.fixed;
+    const bool without_sinks = steps.maximum.without_sinks;
     double m = first_maximum(), sum = 0;
     const std::size_t tile = steps.tiles.keys == 0 ? keys : steps.tiles.keys;
     std::vector<double> tile_log_sums;
@@ -384,13 +386,19 @@ class RowEvaluator {
       for (std::size_t j = from; j < to; ++j) {
         if (row.hidden[j]) continue;
         any = true;
-        if (runs && !(row.scores[j] <= m)) m = row.scores[j];  // NaN stays
+        if (runs && !(row.scores[j] <= m) && !(without_sinks && j >= of_.problem.given_keys()))
+          m = row.scores[j];  // NaN stays
       }
-      if (!any && steps.tiles.guards_hidden) {
+      if (!any) {
         if (merges) tile_log_sums.push_back(-infinity);
+        if (!steps.tiles.guards_hidden && m == -infinity) {
+          sum = std::numeric_limits<double>::quiet_NaN();
+          std::fill(row.weights.begin() + static_cast<std::ptrdiff_t>(from),
+                    row.weights.begin() + static_cast<std::ptrdiff_t>(to), sum);
+        }
         continue;
       }
-      if (from > 0 && !merges && (m != before || !any)) {
+      if (from > 0 && !merges && m != before) {
         const double factor = exponential(before - m);
         if (before != -infinity || !steps.tiles.guards_hidden) {
           if (steps.tiles.rescales_sum) sum = sum_(sum * factor);
