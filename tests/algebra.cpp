@@ -13,6 +13,13 @@ namespace {
 using namespace attest;
 using namespace tests;
 
+template <class T, size_t R, size_t C>
+void rows_become_columns(const Matrix<T, R, C>& a) {
+  const auto transposed = transpose(a);
+  for (size_t i = 0; i < R; ++i)
+    for (size_t j = 0; j < C; ++j) RC_ASSERT(transposed[j][i] == a[i][j]);
+}
+
 template <class T>
 void exact_laws() {
   rc::prop("(AB)C = A(BC)", [] {
@@ -28,6 +35,11 @@ void exact_laws() {
     const auto b = *numbers<T, 11, 3>();
     RC_ASSERT(transpose(a * b) == transpose(b) * transpose(a));
     RC_ASSERT(transpose(transpose(a)) == a);
+  });
+  rc::prop("rows become columns, four by four or not", [] {
+    rows_become_columns(*numbers<T, 8, 12>());
+    rows_become_columns(*numbers<T, 4, 4>());
+    rows_become_columns(*numbers<T, 6, 8>());
   });
   rc::prop("c(AB) = (cA)B for a power of two, to the bit", [] {
     const auto a = *numbers<T, 4, 11>();

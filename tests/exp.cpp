@@ -213,8 +213,8 @@ TEST_CASE("near_exp and near_exp2 keep their bounds") {
 
 // What lets exp and exp2 decide most floats at once.
 TEST_CASE("rough_exp2 keeps its bound, also of x log2(e)") {
-  const auto relative_error = [](double z, const Exact& exact) {
-    return error(std::bit_cast<double>(attest::rough_exp2(z)), exact) * 0x1p-53;
+  const auto relative_error = [](double x, double factor, const Exact& exact) {
+    return error(std::bit_cast<double>(attest::rough_exp2(x, factor)), exact) * 0x1p-53;
   };
   std::mt19937_64 generator(42);
   for (int i = 0; i < 10000; ++i) {
@@ -222,8 +222,8 @@ TEST_CASE("rough_exp2 keeps its bound, also of x log2(e)") {
     const double z = unit * 280 - 152,
                  x = static_cast<double>(static_cast<float>(unit * 192 - 104));
     CAPTURE(z, x);
-    REQUIRE(relative_error(z, pow(Exact(2), Exact(z))) < 0x1p-38);
-    REQUIRE(relative_error(x * attest::exp_tables::log2_e, exp(Exact(x))) < 0x1p-38);
+    REQUIRE(relative_error(z, 1, pow(Exact(2), Exact(z))) < 0x1p-38);
+    REQUIRE(relative_error(x, attest::exp_tables::log2_e, exp(Exact(x))) < 0x1p-38);
   }
 }
 

@@ -4,6 +4,7 @@
 // Rows of weights and rows of the output: one query at a time, or several where the processor has
 // vectors.
 #pragma once
+#include <attest/product.hpp>
 #include <attest/score.hpp>
 #include <attest/vectors.hpp>
 
@@ -101,37 +102,64 @@ constexpr Span span_of(const Everything&, size_t) {
   return {.end = Tk};
 }
 
-// The scores of queries first … first + Rows − 1, all zeros before; hidden keys are not read.
+// Whether what several rows need is computed in the vectors of the processor, which constant
+// evaluation does not know.
+template <class T>
+constexpr bool in_vectors() {
+  return has_vectors<T> && !__builtin_is_constant_evaluated();
+}
+
+// The dot products of queries first … first + Rows − 1 with the keys in their spans, all zeros
+// before; not with a span that has gaps, unless it is in vectors. Those with other keys are there
+// or not.
+template <size_t Rows, class T, size_t Tq, size_t D, size_t Tk>
+constexpr void dot_together(const Matrix<T, Tq, D>& query, const Matrix<T, D, Tk>& transposed,
+                            size_t first, const Span (&span)[Rows], T (*products)[Tk]) {
+  if constexpr (has_vectors<T>)
+    if (in_vectors<T>()) {
+      Span all{.begin = Tk, .end = 0};
+      for (const Span& one : span) {
+        all.begin = one.begin < all.begin ? one.begin : all.begin;
+        all.end = one.end > all.end ? one.end : all.end;
+      }
+      add_products<Rows>(query.entries + first, transposed.entries, products, 0, D, all.begin,
+                         all.end);
+      return;
+    }
+  constexpr size_t in_eights = D - D % 8;
+  for (size_t t = 0; t < in_eights; t += 8)
+    for (size_t r = 0; r < Rows; ++r)
+      if (!span[r].has_gaps)
+        add_eight_rows(query.entries[first + r] + t, transposed.entries + t, products[r],
+                       span[r].begin, span[r].end);
+  for (size_t t = in_eights; t < D; ++t)
+    for (size_t r = 0; r < Rows; ++r)
+      if (!span[r].has_gaps)
+        add_row(query.entries[first + r][t], transposed.entries[t], products[r], span[r].begin,
+                span[r].end);
+}
+
+// The scores of queries first … first + Rows − 1, all zeros before. Where a key is hidden, what
+// stands there is not to be used; no hidden key has a part in a score.
 template <Rule rule, size_t Rows, class T, size_t Tq, size_t D, size_t Tk, class Visible,
           class Bias>
 constexpr void score_together(const Matrix<T, Tq, D>& query, const Matrix<T, Tk, D>& key,
                               const Matrix<T, D, Tk>& transposed, const Visible& visible,
                               const Bias& bias, size_t first, const Span (&span)[Rows],
                               T (*score_row)[Tk]) {
-  constexpr size_t in_eights = D - D % 8;
-  for (size_t t = 0; t < in_eights; t += 8)
-    for (size_t r = 0; r < Rows; ++r)
-      if (is_same_type<Visible, Everything> || span[r].holds(0, Tk))
-        add_eight_rows(query.entries[first + r] + t, transposed.entries + t, score_row[r]);
-      else if (!span[r].has_gaps)
-        add_eight_rows(query.entries[first + r] + t, transposed.entries + t, score_row[r],
-                       span[r].begin, span[r].end);
-  for (size_t t = in_eights; t < D; ++t)
-    for (size_t r = 0; r < Rows; ++r)
-      if (!span[r].has_gaps)
-        add_row(query.entries[first + r][t], transposed.entries[t], score_row[r], span[r].begin,
-                span[r].end);
+  dot_together(query, transposed, first, span, score_row);
   for (size_t r = 0; r < Rows; ++r) {
     const size_t i = first + r;
     T(&row)[Tk] = score_row[r];
-    if (span[r].has_gaps) {
+    if (span[r].has_gaps && !in_vectors<T>()) {
       for (size_t j = span[r].begin; j < span[r].end; ++j)
         if (sees(visible, i, j)) row[j] = score<rule>(query.entries[i], key.entries[j], bias, i, j);
     } else if constexpr (is_scaled_dot_product<rule, Bias>) {
       for (size_t j = span[r].begin; j < span[r].end; ++j) row[j] = scale_of<rule, T, D> * row[j];
     } else {
       for (size_t j = span[r].begin; j < span[r].end; ++j)
-        row[j] = score_of_dot<rule, T, D>(row[j], bias, i, j);
+        if (!span[r].has_gaps || sees(visible, i, j))
+          row[j] = score_of_dot<rule, T, D>(row[j], bias, i, j);
     }
   }
 }
@@ -141,14 +169,29 @@ template <size_t Rows, class T, size_t Tk, size_t Tq, size_t Dv, class Counted>
 constexpr void weigh_values_together(const T (*weight)[Tk], const Matrix<T, Tk, Dv>& value,
                                      const Counted& counted, size_t first, const Span (&span)[Rows],
                                      Matrix<T, Tq, Dv>& output) {
-  for (size_t j = 0; j < Tk; j += 8)
+  // In vectors, the keys that all of them see.
+  Span common{.end = in_vectors<T>() ? Tk : 0};
+  for (const Span& one : span) {
+    common.begin = one.begin > common.begin ? one.begin : common.begin;
+    common.end = one.has_gaps ? 0 : one.end < common.end ? one.end : common.end;
+  }
+  if (common.begin >= common.end) common = {.begin = Tk, .end = Tk};
+  for (size_t j = 0; j < common.begin; j += 8)
     for (size_t r = 0; r < Rows; ++r)
-      if (j + 8 <= Tk && (is_same_type<Counted, Everything> || span[r].holds(j, 8)))
+      if (j + 8 <= common.begin && (is_same_type<Counted, Everything> || span[r].holds(j, 8)))
         add_eight_rows(weight[r] + j, value.entries + j, output.entries[first + r]);
       else
-        for (size_t k = j < span[r].begin ? span[r].begin : j; k < j + 8 && k < span[r].end; ++k)
+        for (size_t k = j < span[r].begin ? span[r].begin : j;
+             k < j + 8 && k < span[r].end && k < common.begin; ++k)
           if (!span[r].has_gaps || sees(counted, first + r, k))
             add_row(weight[r][k], value.entries[k], output.entries[first + r]);
+  if constexpr (has_vectors<T>)
+    if (common.begin < common.end)
+      add_products<Rows>(weight, value.entries, output.entries + first, common.begin, common.end, 0,
+                         Dv);
+  for (size_t r = 0; r < Rows; ++r)
+    for (size_t j = common.end; j < span[r].end; ++j)
+      add_row(weight[r][j], value.entries[j], output.entries[first + r]);
 }
 
 // Queries first … first + Rows − 1 at once: their weights, all zeros before, and the rows of the

@@ -5,65 +5,13 @@
 // row of a matrix.
 #pragma once
 #include <attest/exp.hpp>
+#include <attest/lanes.hpp>
 #include <attest/mask.hpp>
 #include <attest/matrix.hpp>
 #include <attest/special.hpp>
 #include <attest/vectors.hpp>
 
 namespace attest {
-
-// Rows are worked on in 32 lanes: lane l takes x_l, x_{l+32}, x_{l+64}, … one after the other; then
-// lane l takes lane l + 16, then l + 8, l + 4, l + 2, l + 1. Sums side by side are what the
-// vectors of a processor add at once. A compiler may not make them of one sum, since the bits would
-// not be those of constant evaluation; so this is the order everywhere, with vectors or without.
-// (Of 16 lanes GCC 12 makes single numbers before it looks for vectors.)
-inline constexpr size_t lanes = 32;
-
-// The lanes of a row of N, those that would stay empty left out.
-template <size_t N>
-inline constexpr size_t used_lanes = N < lanes ? N : lanes;
-
-template <size_t half, class T, size_t width, class Operation>
-constexpr T folded(T (&lane)[width], Operation operation) {
-  for (size_t l = 0; l < half && l + half < width; ++l)
-    lane[l] = operation(lane[l], lane[l + half]);
-  if constexpr (half == 1)
-    return lane[0];
-  else
-    return folded<half / 2>(lane, operation);
-}
-
-// x_0 + x_1 + … in n − 1 additions, of which no entry meets more than ⌈n/32⌉ + 4. Adding +0 changes
-// no bit of a sum that is not negative, so zeros at the end may as well be missing.
-template <class T, size_t N>
-constexpr T sum_in_lanes(const T (&x)[N]) {
-  constexpr size_t width = used_lanes<N>, whole = N - N % width;
-  T lane[width];
-  if constexpr (whole > width)
-    for (size_t l = 0; l < width; ++l) lane[l] = x[l] + x[width + l];
-  else
-    for (size_t l = 0; l < width; ++l) lane[l] = x[l];
-  for (size_t turn = 2; turn < whole / width; ++turn)
-    for (size_t l = 0; l < width; ++l) lane[l] = lane[l] + x[turn * width + l];
-  for (size_t l = 0; l < N - whole; ++l) lane[l] = lane[l] + x[whole + l];
-  return folded<lanes / 2>(lane, [](const T& a, const T& b) { return a + b; });
-}
-
-// The largest entry; any order finds it.
-template <class T, size_t N>
-constexpr T largest_in_lanes(const T (&x)[N]) {
-  constexpr size_t width = used_lanes<N>, whole = N - N % width;
-  T lane[width];
-  if constexpr (whole > width)
-    for (size_t l = 0; l < width; ++l) lane[l] = x[width + l] > x[l] ? x[width + l] : x[l];
-  else
-    for (size_t l = 0; l < width; ++l) lane[l] = x[l];
-  for (size_t turn = 2; turn < whole / width; ++turn)
-    for (size_t l = 0; l < width; ++l)
-      lane[l] = x[turn * width + l] > lane[l] ? x[turn * width + l] : lane[l];
-  for (size_t l = 0; l < N - whole; ++l) lane[l] = x[whole + l] > lane[l] ? x[whole + l] : lane[l];
-  return folded<lanes / 2>(lane, [](const T& a, const T& b) { return b > a ? b : a; });
-}
 
 // A score without a key: it takes its share of the weight and hands over nothing, so that a query
 // may attend to nothing in particular (Xiao et al., "Efficient streaming language models with
@@ -103,6 +51,11 @@ template <class T, size_t N>
 constexpr void exp_of_differences(T (&x)[N], const T& largest, size_t begin, size_t end) {
   if constexpr (is_same_type<T, float> && processor_has_vectors) {
     constexpr size_t width = used_lanes<N>, rest = N % width, whole = N - rest;
+    if constexpr (N % (2 * width) == 0)
+      if (begin == 0 && end == N) {
+        for (size_t j = 0; j < N; j += 2 * width) exp_side_by_side<2 * width>(x + j, largest);
+        return;
+      }
     for (size_t j = begin - begin % width; j < whole && j < end; j += width)
       exp_side_by_side<width>(x + j, largest);
     if constexpr (rest != 0)
@@ -186,11 +139,7 @@ constexpr void softmax_rows(T (*x)[N], const Visible& visible, size_t first, con
     total[r] = sum_in_lanes(x[r]);
     if constexpr (has_score<Sink>) total[r] = total[r] + exp(sink.score - largest[r]);
   }
-  for (size_t r = 0; r < Rows; ++r)
-    if (begin[r] == 0 && end[r] == N)
-      for (size_t j = 0; j < N; ++j) x[r][j] = x[r][j] / total[r];
-    else
-      for (size_t j = begin[r]; j < end[r]; ++j) x[r][j] = x[r][j] / total[r];
+  for (size_t r = 0; r < Rows; ++r) divide(x[r], total[r], begin[r], end[r]);
 }
 
 // Row i alone.

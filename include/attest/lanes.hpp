@@ -1,0 +1,158 @@
+// Copyright the attest authors
+// SPDX-License-Identifier: BSL-1.0
+
+// A row of numbers in lanes, as processors with vectors have them: its sum, its largest entry, and
+// its quotients by one number.
+#pragma once
+#include <attest/bits.hpp>
+#include <attest/ieee.hpp>
+#include <attest/vectors.hpp>
+
+namespace attest {
+
+// Rows are worked on in 32 lanes: lane l takes x_l, x_{l+32}, x_{l+64}, … one after the other; then
+// lane l takes lane l + 16, then l + 8, l + 4, l + 2, l + 1. Sums side by side are what the
+// vectors of a processor add at once. A compiler may not make them of one sum, since the bits would
+// not be those of constant evaluation; so this is the order everywhere, with vectors or without.
+// (Of 16 lanes GCC 12 makes single numbers before it looks for vectors.)
+inline constexpr size_t lanes = 32;
+
+// The lanes of a row of N, those that would stay empty left out.
+template <size_t N>
+inline constexpr size_t used_lanes = N < lanes ? N : lanes;
+
+template <size_t half, class T, size_t width, class Operation>
+constexpr T folded(T (&lane)[width], Operation operation) {
+  for (size_t l = 0; l < half && l + half < width; ++l)
+    lane[l] = operation(lane[l], lane[l + half]);
+  if constexpr (half == 1)
+    return lane[0];
+  else
+    return folded<half / 2>(lane, operation);
+}
+
+// The same lanes in vectors of Width, of which N is a multiple.
+template <size_t Width, class T, class Operation>
+inline T folded_vector(const typename VectorOf<T, Width>::type& lane, Operation operation) {
+  if constexpr (Width == 1) {
+    return lane[0];
+  } else {
+    T numbers[Width];
+    VectorOf<T, Width>::write(lane, numbers);
+    using Half = VectorOf<T, Width / 2>;
+    return folded_vector<Width / 2, T>(
+        operation(Half::read(numbers), Half::read(numbers + Width / 2)), operation);
+  }
+}
+template <size_t Width, class T, size_t N, class Operation>
+inline T folded_in_vectors(const T (&x)[N], Operation operation) {
+  using Of = VectorOf<T, Width>;
+  constexpr size_t vectors = N / Width, width = used_lanes<N> / Width, rest = vectors % width;
+  typename Of::type lane[width];
+#pragma GCC unroll 16
+  for (size_t v = 0; v < width; ++v) lane[v] = Of::read(x + v * Width);
+  for (size_t turn = width; turn + width <= vectors; turn += width)
+#pragma GCC unroll 16
+    for (size_t v = 0; v < width; ++v)
+      lane[v] = operation(lane[v], Of::read(x + (turn + v) * Width));
+#pragma GCC unroll 16
+  for (size_t v = 0; v < rest; ++v)
+    lane[v] = operation(lane[v], Of::read(x + (vectors - rest + v) * Width));
+#pragma GCC unroll 4
+  for (size_t half = lanes / 2 / Width; half > 0; half /= 2)
+#pragma GCC unroll 16
+    for (size_t v = 0; v < half; ++v)
+      if (v + half < width) lane[v] = operation(lane[v], lane[v + half]);
+  return folded_vector<Width, T>(lane[0], operation);
+}
+
+// The widest vector of which rows of N are made, or 1.
+template <class T, size_t N>
+constexpr size_t whole_vector() {
+  size_t width = has_vectors<T> ? vector_bytes / sizeof(T) : 1;
+  while (N % width != 0) width /= 2;
+  return width;
+}
+
+// x_0 + x_1 + … in n − 1 additions, of which no entry meets more than ⌈n/32⌉ + 4. Adding +0 changes
+// no bit of a sum that is not negative, so zeros at the end may as well be missing.
+template <class T, size_t N>
+constexpr T sum_in_lanes(const T (&x)[N]) {
+  if constexpr (whole_vector<T, N>() > 1)
+    if (!__builtin_is_constant_evaluated())
+      return folded_in_vectors<whole_vector<T, N>()>(
+          x, [](const auto& a, const auto& b) { return a + b; });
+  constexpr size_t width = used_lanes<N>, whole = N - N % width;
+  T lane[width];
+  if constexpr (whole > width)
+    for (size_t l = 0; l < width; ++l) lane[l] = x[l] + x[width + l];
+  else
+    for (size_t l = 0; l < width; ++l) lane[l] = x[l];
+  for (size_t turn = 2; turn < whole / width; ++turn)
+    for (size_t l = 0; l < width; ++l) lane[l] = lane[l] + x[turn * width + l];
+  for (size_t l = 0; l < N - whole; ++l) lane[l] = lane[l] + x[whole + l];
+  return folded<lanes / 2>(lane, [](const T& a, const T& b) { return a + b; });
+}
+
+// The largest entry; any order finds it.
+template <class T, size_t N>
+constexpr T largest_in_lanes(const T (&x)[N]) {
+  if constexpr (whole_vector<T, N>() > 1)
+    if (!__builtin_is_constant_evaluated())
+      return folded_in_vectors<whole_vector<T, N>()>(
+          x, [](const auto& a, const auto& b) { return b > a ? b : a; });
+  constexpr size_t width = used_lanes<N>, whole = N - N % width;
+  T lane[width];
+  if constexpr (whole > width)
+    for (size_t l = 0; l < width; ++l) lane[l] = x[width + l] > x[l] ? x[width + l] : x[l];
+  else
+    for (size_t l = 0; l < width; ++l) lane[l] = x[l];
+  for (size_t turn = 2; turn < whole / width; ++turn)
+    for (size_t l = 0; l < width; ++l)
+      lane[l] = x[turn * width + l] > lane[l] ? x[turn * width + l] : lane[l];
+  for (size_t l = 0; l < N - whole; ++l) lane[l] = x[whole + l] > lane[l] ? x[whole + l] : lane[l];
+  return folded<lanes / 2>(lane, [](const T& a, const T& b) { return b > a ? b : a; });
+}
+
+// x_j / divisor in place, begin ≤ j < end, for 0 ≤ x_j ≤ 1 ≤ divisor.
+//
+// Correctly rounded, as every quotient is; but where the processor fuses multiplication and
+// addition without the divider, which takes one number after the other. With y the reciprocal,
+// rounded to nearest, the quotient q₁ = q₀ + (x − q₀·divisor)·y, q₀ = x·y, is one of the two floats
+// next to the exact one: it errs by half a unit and 4u² of itself. x − q₁·divisor is then exact,
+// and q₁ + (x − q₁·divisor)·y, rounded once, is the quotient rounded to nearest: P. Markstein,
+// "Computation of elementary functions on the IBM RISC System/6000 processor", IBM J. Res. Dev.
+// 34(1), 1990. The remainder is a multiple of 2^{e−47}, e the exponent of x, which must not be
+// below 2^{−149}, nor the quotient below 2^{−126}: so it is done where no x_j but 0 is below
+// 2^{−100} and the divisor is below 2^{24}.
+template <class T, size_t N>
+constexpr void divide(T (&x)[N], const T& by, size_t begin, size_t end) {
+  const T divisor = by;  // no entry of x
+#ifdef __FP_FAST_FMAF
+  if constexpr (is_same_type<T, float> && processor_has_vectors)
+    if (!__builtin_is_constant_evaluated() && begin == 0 && end == N && divisor < 0x1p+24f) {
+      constexpr uint32_t least = 0x0d800000;  // the bits of 2^-100
+      uint32_t smallest = 0xffffffff;         // of the bits less 1, the largest for a zero
+      for (size_t j = 0; j < N; ++j) {
+        const uint32_t below = __builtin_bit_cast(uint32_t, x[j]) - 1;
+        smallest = below < smallest ? below : smallest;
+      }
+      if (smallest >= least - 1) [[likely]] {
+        const float reciprocal = 1 / divisor;
+        for (size_t j = 0; j < N; ++j) {
+          const float rough = x[j] * reciprocal;
+          const float near =
+              __builtin_fmaf(__builtin_fmaf(-rough, divisor, x[j]), reciprocal, rough);
+          x[j] = __builtin_fmaf(__builtin_fmaf(-near, divisor, x[j]), reciprocal, near);
+        }
+        return;
+      }
+    }
+#endif
+  if (begin == 0 && end == N)
+    for (size_t j = 0; j < N; ++j) x[j] = x[j] / divisor;
+  else
+    for (size_t j = begin; j < end; ++j) x[j] = x[j] / divisor;
+}
+
+}  // namespace attest

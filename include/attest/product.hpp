@@ -1,0 +1,94 @@
+// Copyright the attest authors
+// SPDX-License-Identifier: BSL-1.0
+
+// Sums of products of several rows at once, in the registers of a processor with vectors. Every
+// sum is taken from left to right: what stands side by side are different sums, so the bits are
+// those of the loops that constant evaluation runs (algebra.hpp).
+#pragma once
+#include <stddef.h>
+
+#include <attest/algebra.hpp>
+#include <attest/vectors.hpp>
+
+#ifdef __clang__
+#define ATTEST_NO_CONTRACTION _Pragma("STDC FP_CONTRACT OFF")
+#else
+#define ATTEST_NO_CONTRACTION
+#endif
+
+namespace attest {
+
+// y_r ← y_r + x_r,first·a_first + … + x_r,last−1·a_last−1 for Rows rows x_r and y_r, of
+// Vectors·Width neighbouring columns. The sums stay in registers.
+template <size_t Rows, size_t Vectors, size_t Width, class T, size_t X, size_t N>
+inline void add_tile_of_products(const T (*x)[X], const T (*a)[N], T (*y)[N], size_t first,
+                                 size_t last, size_t column) {
+  ATTEST_NO_CONTRACTION
+  using Of = VectorOf<T, Width>;
+  using Vector = typename Of::type;
+  Vector sum[Rows][Vectors];
+#pragma GCC unroll 8
+  for (size_t r = 0; r < Rows; ++r)
+#pragma GCC unroll 8
+    for (size_t v = 0; v < Vectors; ++v) sum[r][v] = Of::read(&y[r][column + v * Width]);
+  for (size_t t = first; t < last; ++t) {
+    Vector row[Vectors];
+#pragma GCC unroll 8
+    for (size_t v = 0; v < Vectors; ++v) row[v] = Of::read(&a[t][column + v * Width]);
+#pragma GCC unroll 8
+    for (size_t r = 0; r < Rows; ++r)
+#pragma GCC unroll 8
+      for (size_t v = 0; v < Vectors; ++v) sum[r][v] = sum[r][v] + x[r][t] * row[v];
+  }
+#pragma GCC unroll 8
+  for (size_t r = 0; r < Rows; ++r)
+#pragma GCC unroll 8
+    for (size_t v = 0; v < Vectors; ++v) Of::write(sum[r][v], &y[r][column + v * Width]);
+}
+
+// Of a tile, as many sums as there are registers, but for what is multiplied: without AVX it takes
+// two instructions to fill a vector with one number, which then should serve more columns.
+#if defined(__AVX512F__)
+inline constexpr size_t rows_of_tile = 8, vectors_of_tile = 2;
+#elif defined(__AVX__)
+inline constexpr size_t rows_of_tile = 4, vectors_of_tile = 2;
+#else
+inline constexpr size_t rows_of_tile = 2, vectors_of_tile = 4;
+#endif
+template <size_t Rows, size_t Vectors, size_t Width, class T, size_t X, size_t N>
+inline void add_tiles_of_products(const T (*x)[X], const T (*a)[N], T (*y)[N], size_t first,
+                                  size_t last, size_t column) {
+  constexpr size_t rest = Rows % rows_of_tile, in_tiles = Rows - rest;
+  for (size_t r = 0; r < in_tiles; r += rows_of_tile)
+    add_tile_of_products<rows_of_tile, Vectors, Width>(x + r, a, y + r, first, last, column);
+  if constexpr (rest != 0)
+    add_tile_of_products<rest, Vectors, Width>(x + in_tiles, a, y + in_tiles, first, last, column);
+}
+
+// The same of all columns that have a part in begin … end − 1, and of neighbours that fill up a
+// vector: those from `Done` on, in vectors of Width and, for the rest, of half the width.
+template <size_t Rows, size_t Width, size_t Done, class T, size_t X, size_t N>
+inline void add_columns_of_products(const T (*x)[X], const T (*a)[N], T (*y)[N], size_t first,
+                                    size_t last, size_t begin, size_t end) {
+  constexpr size_t columns = vectors_of_tile * Width;
+  constexpr size_t after_tiles = N - (N - Done) % columns;
+  for (size_t column = Done; column < after_tiles; column += columns)
+    if (column < end && begin < column + columns)
+      add_tiles_of_products<Rows, vectors_of_tile, Width>(x, a, y, first, last, column);
+  constexpr size_t vectors = (N - after_tiles) / Width,
+                   after_vectors = after_tiles + vectors * Width;
+  if constexpr (vectors != 0)
+    if (after_tiles < end && begin < after_vectors)
+      add_tiles_of_products<Rows, vectors, Width>(x, a, y, first, last, after_tiles);
+  if constexpr (after_vectors < N)
+    add_columns_of_products<Rows, Width / 2, after_vectors>(x, a, y, first, last, begin, end);
+}
+template <size_t Rows, class T, size_t X, size_t N>
+inline void add_products(const T (*x)[X], const T (*a)[N], T (*y)[N], size_t first, size_t last,
+                         size_t begin, size_t end) {
+  add_columns_of_products<Rows, vector_bytes / sizeof(T), 0>(x, a, y, first, last, begin, end);
+}
+
+}  // namespace attest
+
+#undef ATTEST_NO_CONTRACTION
