@@ -1,0 +1,222 @@
+// Copyright the attest authors
+// SPDX-License-Identifier: BSL-1.0
+
+// What of a recipe each dialect can say, and by which options it says it.
+#pragma once
+#include <attest/oracle/fault/example.hpp>
+#include <attest/oracle/needle/recipe.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attest::oracle {
+namespace detail {
+
+// No cache and no lengths.
+inline constexpr Features plain_features = [] {
+  Features may = Features::all();
+  may.cache = may.lengths = false;
+  return may;
+}();
+inline constexpr Features torch_features{.scale = true,
+                                         .causal = true,
+                                         .boolean_mask = true,
+                                         .added_mask = true,
+                                         .empty_rows = true,
+                                         .grouped_heads = true,
+                                         .log_sum_exp = true,
+                                         .gradients = true,
+                                         .largest_values = true};
+inline constexpr Features onnx_features(int operator_set) {
+  return {.scale = true,
+          .causal = true,
+          .bottom_right = true,
+          .window = operator_set >= 25,
+          .softcap = true,
+          .boolean_mask = true,
+          .added_mask = true,
+          .empty_rows = operator_set >= 24,
+          .grouped_heads = true,
+          .cache = true,
+          .lengths = operator_set >= 24,
+          .largest_values = true};
+}
+inline constexpr Features flash_attention_features(bool slopes) {
+  return {.scale = true,
+          .bottom_right = true,
+          .window = true,
+          .softcap = true,
+          .empty_rows = true,
+          .grouped_heads = true,
+          .slopes = slopes,
+          .lengths = true,
+          .log_sum_exp = true,
+          .gradients = true,
+          .largest_values = true};
+}
+inline constexpr Features jax_features{.scale = true,
+                                       .causal = true,
+                                       .window = true,
+                                       .boolean_mask = true,
+                                       .empty_rows = true,
+                                       .grouped_heads = true,
+                                       .gradients = true,
+                                       .largest_values = true};
+inline constexpr Features mlx_features{.scale = true,
+                                       .bottom_right = true,
+                                       .boolean_mask = true,
+                                       .added_mask = true,
+                                       .grouped_heads = true,
+                                       .sinks = true,
+                                       .largest_values = true};
+inline constexpr Features gpt_oss_features{.scale = true,
+                                           .causal = true,
+                                           .bottom_right = true,
+                                           .window = true,
+                                           .boolean_mask = true,
+                                           .added_mask = true,
+                                           .grouped_heads = true,
+                                           .sinks = true,
+                                           .cache = true,
+                                           .largest_values = true};
+
+// Of keys in the past and the rest, if the last query is to stand at the last key.
+inline void align_by_past(Recipe& r) {
+  if (r.causality == Causality::none) return;
+  const bool fits = r.causality == Causality::bottom_right && r.keys >= r.queries;
+  if (!fits) r.causality = Causality::top_left;
+  r.past = fits ? r.keys - r.queries : 0;
+}
+
+}  // namespace detail
+
+// A dialect that recipes can be written in. Those of attest dialects that are not here have calls
+// of their own making only.
+struct RecipeDialect {
+  std::string_view name;
+  Features features;
+  bool one_width = false;  // values are as wide as keys
+  void (*fit)(Recipe&);    // leaves out what cannot be said together
+  void (*write)(const Recipe&, double scale, Example&);
+};
+
+namespace detail {
+
+inline void write_plain(const Recipe& r, double, Example& example) {
+  if (r.scale) example.option("scale", *r.scale);
+  if (r.causality != Causality::none)
+    example.option("causal",
+                   std::string(r.causality == Causality::top_left ? "top-left" : "bottom-right"));
+  if (r.left >= 0 || r.right >= 0)
+    example.option("window", std::vector<std::int64_t>{r.left, r.right});
+  if (r.softcap != 0) example.option("softcap", r.softcap);
+  if (r.head_map == HeadMap::tiled) example.option("heads_map", std::string("tiled"));
+  if (r.base == LogBase::two) example.option("lse_base", std::string("2"));
+  if (r.empty_row == EmptyRow::mean) example.option("empty_row", std::string("mean"));
+}
+inline void write_torch(const Recipe& r, double, Example& example) {
+  if (r.scale) example.option("scale", *r.scale);
+  if (r.causality != Causality::none) example.option("is_causal", true);
+  if (r.query_heads != r.key_value_heads) example.option("enable_gqa", true);
+}
+inline void write_onnx(const Recipe& r, double, Example& example) {
+  if (r.scale) example.option("scale", *r.scale);
+  if (r.causality != Causality::none) example.option("is_causal", std::int64_t{1});
+  if (r.softcap != 0) example.option("softcap", r.softcap);
+  if (r.left >= 0) example.option("left_window_size", std::int64_t{r.left});
+  if (r.right >= 0) example.option("right_window_size", std::int64_t{r.right});
+}
+inline void write_flash_attention(const Recipe& r, double, Example& example) {
+  if (r.scale) example.option("softmax_scale", *r.scale);
+  if (r.causality != Causality::none) example.option("causal", true);
+  if (r.left >= 0 || r.right >= 0)
+    example.option("window_size", std::vector<std::int64_t>{r.left, r.right});
+  if (r.softcap != 0) example.option("softcap", r.softcap);
+}
+inline void write_jax(const Recipe& r, double, Example& example) {
+  if (r.scale) example.option("scale", *r.scale);
+  if (r.causality != Causality::none) example.option("is_causal", true);
+  if (r.left >= 0) example.option("local_window_size", std::vector<std::int64_t>{r.left, r.right});
+}
+inline void write_mlx(const Recipe& r, double scale, Example& example) {
+  example.option("scale", scale);
+  if (r.causality != Causality::none) example.option("mask", std::string("causal"));
+}
+inline void write_gpt_oss(const Recipe& r, double, Example& example) {
+  if (r.scale) example.option("scaling", *r.scale);
+  if (r.left >= 0) example.option("sliding_window", std::int64_t{r.left + 1});
+}
+
+inline void drop_mask(Recipe& r) {
+  r.mask = MaskKind::none;
+  r.empty_rows = false;
+}
+
+}  // namespace detail
+
+inline constexpr RecipeDialect recipe_dialects[] = {
+    {"plain", detail::plain_features, false,
+     [](Recipe& r) {
+       if (r.slopes && r.mask == MaskKind::added) r.mask = MaskKind::boolean;
+     },
+     detail::write_plain},
+    {"torch", detail::torch_features, false,
+     [](Recipe& r) {
+       if (r.causality != Causality::none) detail::drop_mask(r);
+     },
+     detail::write_torch},
+    {"onnx-23", detail::onnx_features(23), false, detail::align_by_past, detail::write_onnx},
+    {"onnx-24", detail::onnx_features(24), false,
+     [](Recipe& r) {
+       if (r.lengths)
+         r.past = 0;
+       else
+         detail::align_by_past(r);
+     },
+     detail::write_onnx},
+    {"onnx-25", detail::onnx_features(25), false,
+     [](Recipe& r) {
+       if (r.lengths)
+         r.past = 0;
+       else
+         detail::align_by_past(r);
+     },
+     detail::write_onnx},
+    {"flash-attention-2", detail::flash_attention_features(true), true,
+     [](Recipe& r) {
+       if (r.softcap != 0) r.slopes = false;
+     },
+     detail::write_flash_attention},
+    {"flash-attention-3", detail::flash_attention_features(false), false, [](Recipe&) {},
+     detail::write_flash_attention},
+    {"jax", detail::jax_features, true,
+     [](Recipe& r) {
+       if (r.left < 0 || r.right < 0) r.left = r.right = -1;
+     },
+     detail::write_jax},
+    {"mlx", detail::mlx_features, false,
+     [](Recipe& r) {
+       if (r.causality != Causality::none) detail::drop_mask(r);
+     },
+     detail::write_mlx},
+    {"gpt-oss", detail::gpt_oss_features, false,
+     [](Recipe& r) {
+       if (!r.sink) r.sink = 0.5;
+       if (r.causality == Causality::none) r.causality = Causality::top_left;
+       r.right = -1;
+       detail::align_by_past(r);
+     },
+     detail::write_gpt_oss},
+};
+
+// Null: recipes cannot be written in it.
+inline const RecipeDialect* find_recipe_dialect(std::string_view name) {
+  for (const RecipeDialect& dialect : recipe_dialects)
+    if (dialect.name == name) return &dialect;
+  return nullptr;
+}
+
+}  // namespace attest::oracle
