@@ -82,24 +82,24 @@ inline std::vector<Difference> differences(const Problem& problem, const Convent
 }
 
 // A row that fails, to try a reading on.
-struct Place {
+struct FailingRow {
   std::size_t batch, query_head, row;
 };
 
 // None where a copied key or value failed too: no convention mends that. A log-sum-exp or gradient
 // that failed says no more than the output does which convention was followed.
-inline std::optional<Place> failing_row(const Report& report) {
-  std::optional<Place> place;
+inline std::optional<FailingRow> failing_row(const Report& report) {
+  std::optional<FailingRow> place;
   for (const OutputReport& output : report.outputs) {
     if (output.verdict != Verdict::fail) continue;
     if (output.name == "present_key" || output.name == "present_value") return std::nullopt;
     if (!output.worst || (output.name != "out" && output.name != "qk_matmul_output")) continue;
-    place = Place{output.worst->index[0], output.worst->index[1], output.worst->index[2]};
+    place = FailingRow{output.worst->index[0], output.worst->index[1], output.worst->index[2]};
   }
   return place;
 }
 
-inline bool row_passes(const Problem& problem, const Precision& claim, const Place& place) {
+inline bool row_passes(const Problem& problem, const Precision& claim, const FailingRow& place) {
   HeadArrays arrays(problem, place.batch, problem.key_value_head_of(place.query_head), false);
   const RangeFindings found = RangeJudge(problem, claim, best_kernels(), false)
                                   .judge({&arrays, place.query_head, place.row, 1});
@@ -170,7 +170,7 @@ inline std::vector<OtherReading> other_readings(const Call& call, const Problem&
                                                 const JudgeOptions& options = {}) {
   constexpr std::size_t most_judged = 4;
   std::vector<OtherReading> result;
-  const std::optional<detail::Place> place = detail::failing_row(failed);
+  const std::optional<detail::FailingRow> place = detail::failing_row(failed);
   if (failed.verdict != Verdict::fail || !place) return result;
   std::vector<detail::Candidate> right;
   std::size_t judged = 0;

@@ -41,18 +41,6 @@ inline Example many_keys(std::size_t keys) {
 }
 
 inline constexpr Fault arithmetic_faults[] = {
-    {"values accumulated before the division", FaultFamily::arithmetic,
-     "The sum of exponentials times values leaves the range although the output does not.",
-     "the division by the sum is left to the end; or exponentials are not relative to the maximum",
-     "ikawrakow/ik_llama.cpp#1196", always,
-     [](Implementation& by, double) {
-       by.steps.divides_first = false;
-       by.in_claimed_formats = true;
-     },
-     nullptr,
-     [] {
-       return one_query({0, 0}, {2.5e38, 2.5e38});
-     }},
     {"q·k overflows float16 before the scale", FaultFamily::arithmetic,
      "q·k is held in float16: beyond 65504 it is infinite.", "the scale comes after the product",
      "microsoft/onnxruntime#28195", always,
@@ -70,6 +58,7 @@ inline constexpr Fault arithmetic_faults[] = {
      [](const Problem& p) { return coarser_than(p.format, 5); },
      [](Implementation& by, double n) {
        by.steps.weight_format = coarse_formats[static_cast<std::size_t>(n)];
+       by.in_claimed_formats = true;
        by.steps.divides_first = false;
      },
      [](double n) { return "weights held in " + format_in_words(n); }, [] { return many_keys(5); }},
@@ -79,6 +68,7 @@ inline constexpr Fault arithmetic_faults[] = {
      [](const Problem& p) { return coarser_than(p.format, 5); },
      [](Implementation& by, double n) {
        by.steps.weight_format = coarse_formats[static_cast<std::size_t>(n)];
+       by.in_claimed_formats = true;
      },
      [](double n) { return "normalised weights held in " + format_in_words(n); },
      [] { return many_keys(5); }},
@@ -115,9 +105,13 @@ inline constexpr Fault arithmetic_faults[] = {
      },
      [](Implementation& by, double n) {
        by.steps.sum_format = coarse_formats[static_cast<std::size_t>(n)];
+       by.in_claimed_formats = true;
      },
      [](double n) { return "exponentials summed in " + format_in_words(n); },
-     [] { return many_keys(40); }},
+     [] { return many_keys(40); },
+     [](Precision& claim, double n) {
+       claim.softmax = *coarse_formats[static_cast<std::size_t>(n)];
+     }},
     {"products accumulated in a coarser format", FaultFamily::arithmetic,
      "Sums of products are rounded to a coarser format after each term.",
      "accumulation in the inputs' format", "ikawrakow/ik_llama.cpp#1196",
@@ -126,9 +120,34 @@ inline constexpr Fault arithmetic_faults[] = {
      },
      [](Implementation& by, double n) {
        by.steps.accumulate_format = coarse_formats[static_cast<std::size_t>(n)];
+       by.in_claimed_formats = true;
      },
      [](double n) { return "products accumulated in " + format_in_words(n); },
-     [] { return many_keys(40); }},
+     [] { return many_keys(40); },
+     [](Precision& claim, double n) {
+       claim.accumulate = *coarse_formats[static_cast<std::size_t>(n)];
+     }},
+    {"exponential inaccurate", FaultFamily::arithmetic,
+     "e^x has a larger relative error than a few units in the last place.",
+     "a polynomial of low degree, a table, or the exponential of a coarser format", "",
+     [](const Problem& p) {
+       std::vector<double> errors;
+       for (const double error : {1e-6, 4e-6, 1.6e-5, 6.4e-5, 2.5e-4, 1e-3, 4e-3, 1.6e-2})
+         if (error > 16 * p.format.unit_roundoff()) errors.push_back(error);
+       return errors;
+     },
+     [](Implementation& by, double error) {
+       by.steps.exponential = [error](double x) {
+         return std::exp(x) * (1 + error * std::sin(40 * x));
+       };
+     },
+     [](double error) {
+       return "exponential inaccurate: relative error about " + number_in_words(error);
+     },
+     [] { return many_keys(5); },
+     [](Precision& claim, double error) {
+       claim.exp_error = std::max(claim.exp_error, error / claim.softmax.unit_roundoff());
+     }},
 };
 
 }  // namespace attest::oracle::detail

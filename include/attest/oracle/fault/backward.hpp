@@ -89,6 +89,8 @@ class BackwardSums {
         row.slopes[j] = 1 - tanh * tanh;
       }
     }
+    for (std::size_t j = 0; j < keys; ++j)
+      if (forward.row.constant[j]) row.slopes[j] = 0;
     if (forward.empty) row.level = 0;
     for (std::size_t j = 0; j < keys; ++j)
       row.d_scores[j] = forward.empty || row.weights[j] == 0

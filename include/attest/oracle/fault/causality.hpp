@@ -77,12 +77,22 @@ inline constexpr Fault causality_faults[] = {
      }},
     {"causal offset of the wrong sign", FaultFamily::causality,
      "Query i is taken for position i − offset, not i + offset.",
-     "queries − keys where keys − queries is meant", "", if_positions_matter,
-     [](Implementation& by, double) {
+     "queries − keys where keys − queries is meant", "",
+     [](const Problem& p) {
+       return positions_matter(p) ? std::vector<double>{0, 1} : std::vector<double>{};
+     },
+     [](Implementation& by, double finite) {
        for (long& offset : by.problem.offsets) offset = -offset;
        by.problem.rule.offset = -by.problem.rule.offset;
+       if (finite == 0) return;
+       by.steps.fill = Fill{-1e9, true};
+       by.in_claimed_formats = true;
      },
-     nullptr, [] { return causal_example("bottom-right"); }},
+     [](double finite) {
+       return std::string("causal offset of the wrong sign") +
+              (finite != 0 ? ", and rows left without keys the mean of all values" : "");
+     },
+     [] { return causal_example("bottom-right"); }},
     {"causal offset of the past counted twice", FaultFamily::causality,
      "Query i is taken for position i + 2·offset.",
      "both the caller and the kernel add the number of keys in the cache", "", if_positions_matter,

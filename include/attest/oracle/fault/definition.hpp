@@ -6,6 +6,7 @@
 #pragma once
 #include <attest/oracle/fault/changes.hpp>
 #include <attest/oracle/fault/example.hpp>
+#include <attest/oracle/precision.hpp>
 
 #include <string>
 #include <string_view>
@@ -52,8 +53,10 @@ struct Fault {
   void (*inject)(Implementation&, double setting);
   // The fault with its number, in words; null: its name.
   std::string (*words)(double setting);
-  // The smallest call that shows it, without outputs.
+  // The smallest call that shows it; its outputs are places only.
   Example (*smallest)();
+  // The claim under which the fault would be none, where it is no more than less accuracy.
+  void (*loosen)(Precision&, double setting) = nullptr;
 };
 
 }  // namespace attest::oracle

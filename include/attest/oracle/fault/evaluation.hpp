@@ -69,9 +69,10 @@ inline std::vector<double> present_rows(const Implementation& of, const Claim& c
 inline Outputs evaluate(const Implementation& honest, const Implementation& faulty,
                         const Place& place, const Precision& arithmetic, bool rounds) {
   const Problem& problem = honest.problem;
-  const auto shared = std::make_shared<SharedRows>();
-  RowEvaluator right(honest, arithmetic, rounds, shared);
-  RowEvaluator wrong(faulty, arithmetic, rounds, shared);
+  const auto shared = std::make_shared<SharedRows>(problem);
+  const auto how = rounds ? RowEvaluator::Rounds::everything : RowEvaluator::Rounds::nothing;
+  RowEvaluator right(honest, arithmetic, how, shared);
+  RowEvaluator wrong(faulty, arithmetic, how, shared);
   Outputs result;
   BackwardSums backward(problem, arithmetic, rounds);
   for (std::size_t b = 0; b < problem.batches(); ++b)

@@ -28,6 +28,7 @@ struct KeyRow {
   std::vector<double> scores;         // with bias
   std::vector<double> errors;         // what the claimed arithmetic may lose of each
   std::vector<char> hidden;           // these take no part at all
+  std::vector<char> constant;         // scores that depend on neither query nor key
   std::vector<const double*> values;  // d_v numbers each
   std::vector<double> weights;        // what multiplies the values
   std::vector<double> unmasked;  // scores before bias; of hidden keys where a step asks for them
@@ -40,6 +41,7 @@ struct KeyRow {
     scores.push_back(score);
     errors.push_back(0);
     hidden.push_back(0);
+    constant.push_back(1);
     values.push_back(value);
   }
   void hide(std::size_t j) { hidden[j] = 1; }

@@ -36,15 +36,18 @@ inline bool may_hide(const Problem& p) {
 inline std::vector<double> if_may_hide(const Problem& p) {
   return may_hide(p) ? one_setting : std::vector<double>{};
 }
-// The bias of a call whose mask is another.
+// The bias of a call whose mask is another, from that of the call and from that without a mask.
 inline void own_mask(
     Implementation& by,
-    std::function<double(const Problem&, RowIndex, std::size_t, const Problem& without)> bias) {
+    std::function<double(const Problem& with, RowIndex, std::size_t, const Problem& without)>
+        bias) {
+  const auto with = std::make_shared<Problem>(by.problem);
   const auto without = std::make_shared<Problem>(by.problem);
   without->mask.reset();
   without->mask_slopes.clear();
-  by.steps.own_bias = [without, bias](const Problem& p, RowIndex at, std::size_t j) {
-    return bias(p, at, j, *without);
+  if (!with->mask) return;  // another fault has dropped it
+  by.steps.own_bias = [with, without, bias](const Problem&, RowIndex at, std::size_t j) {
+    return bias(*with, at, j, *without);
   };
 }
 inline void drop_mask(Implementation& by) {
@@ -53,27 +56,35 @@ inline void drop_mask(Implementation& by) {
   by.problem.padding_mask.reset();
 }
 
-// Finite numbers that are used in the place of −∞. Lowest of the formats, what frameworks use, and
-// powers of ten.
+// Finite numbers that are used in the place of −∞: lowest of the formats, what frameworks use, and
+// powers of ten. A negative one is the score of a hidden key, of a positive one the negative is
+// added to it.
 inline std::vector<double> finite_fills(const Problem& p) {
   if (!may_hide(p)) return {};
-  return {-1e9,
-          -1e4,
-          -formats::float32.largest,
-          -formats::float16.largest,
-          -formats::bfloat16.largest,
-          -0.7 * formats::float32.largest,
-          -1e10,
-          -5e4,
-          -1e5,
-          -1e6,
-          -1e8,
-          -1e7,
-          -1e30,
-          -1e38,
-          -3e4,
-          -1e3,
-          -100};
+  std::vector<double> fills{-1e9,
+                            -1e4,
+                            -formats::float32.largest,
+                            -formats::float16.largest,
+                            -formats::bfloat16.largest,
+                            -0.7 * formats::float32.largest,
+                            -1e10,
+                            -5e4,
+                            -1e5,
+                            -1e6,
+                            -1e8,
+                            -1e7,
+                            -1e30,
+                            -1e38,
+                            -3e4,
+                            -1e3,
+                            -100};
+  const bool adds = p.rule.masked_non_finite == MaskedNonFinite::propagate;
+  // a framework that adds masks by definition has the lowest number of the format at hand
+  if (adds || p.format.max_exponent < 127) fills.insert(fills.begin(), -p.format.largest);
+  std::vector<double> both;
+  for (const bool added : {adds, !adds})
+    for (const double fill : fills) both.push_back(added ? -fill : fill);
+  return both;
 }
 
 inline Example masked_example(const Numbers& scores, const Numbers& values, const Numbers& mask) {
@@ -122,6 +133,22 @@ inline constexpr Fault mask_faults[] = {
      [] {
        return masked_example({0, 0}, {0, 1}, {1, 0});
      }},
+    {"a finite number for −∞", FaultFamily::mask,
+     "A hidden key's score is a large negative number, or its score with that added: where other "
+     "scores are lower, hidden keys win.",
+     "a finite number stands for −∞", "ohdearquant/lattice#361", finite_fills,
+     [](Implementation& by, double value) {
+       by.steps.fill = Fill{-std::fabs(value), value > 0};
+       by.in_claimed_formats = true;
+     },
+     [](double value) {
+       return value > 0
+                  ? number_in_words(-value) + " is added to hidden keys' scores in place of −∞"
+                  : "hidden keys get the score " + number_in_words(value) + " in place of −∞";
+     },
+     [] {
+       return masked_example({-20000, 0}, {1, 100}, {1, 0});
+     }},
     {"hidden keys get score 0", FaultFamily::mask,
      "The score of a hidden key is 0 in place of −∞: it takes part like a key of zeros.",
      "the mask multiplies the scores; or it is filled with 1e-9 where −1e9 is meant", "",
@@ -132,29 +159,6 @@ inline constexpr Fault mask_faults[] = {
      nullptr,
      [] {
        return masked_example({2, 0}, {0, 1}, {1, 0});
-     }},
-    {"hidden keys get a finite score", FaultFamily::mask,
-     "A hidden key's score is a finite number in place of −∞: below it, hidden keys win.",
-     "a large negative number stands for −∞", "ohdearquant/lattice#361", finite_fills,
-     [](Implementation& by, double value) {
-       by.steps.fill = Fill{value, false};
-       by.in_claimed_formats = true;
-     },
-     [](double value) { return "hidden keys get the score " + number_in_words(value); },
-     [] {
-       return masked_example({-20000, 0}, {1, 100}, {1, 0});
-     }},
-    {"finite number added to hidden keys' scores", FaultFamily::mask,
-     "A finite number is added to the score of a hidden key: from a large score some is left.",
-     "an additive mask of a large negative number stands for −∞", "huggingface/transformers#17306",
-     finite_fills,
-     [](Implementation& by, double value) {
-       by.steps.fill = Fill{value, true};
-       by.in_claimed_formats = true;
-     },
-     [](double value) { return number_in_words(value) + " is added to the scores of hidden keys"; },
-     [] {
-       return masked_example({-6000, 6000}, {1, 100}, {1, 0});
      }},
     {"weights hidden after the softmax", FaultFamily::mask,
      "Hidden keys take part in the softmax; their weights are set to 0 after it.",
@@ -247,6 +251,7 @@ inline constexpr Fault mask_faults[] = {
                   : std::vector<double>{};
      },
      [](Implementation& by, double) {
+       if (!by.problem.mask) return;  // another fault has dropped it
        Tensor& mask = *by.problem.mask;
        std::swap(mask.strides[2], mask.strides[3]);
      },
@@ -293,9 +298,9 @@ inline constexpr Fault mask_faults[] = {
          if (j >= p.given_keys() || j >= p.mask->shape[3])
            return p.bias(at.batch, at.head, at.row, j);
          const double added = p.mask->number(at.batch, at.head, at.row, j);
-         return added <= -0.99 * p.mask->format()->largest
+         return bias == minus_infinity || added <= -0.99 * p.mask->format()->largest
                     ? minus_infinity
-                    : p.bias(at.batch, at.head, at.row, j) + 0 * bias;
+                    : p.bias(at.batch, at.head, at.row, j);
        });
      },
      nullptr,

@@ -29,9 +29,18 @@ struct HeadRows {
 
 class SharedRows {
  public:
-  const HeadRows& of(const Problem& problem, std::size_t batch, std::size_t head) {
+  explicit SharedRows(const Problem& problem) : problem_(problem) {}
+
+  // Whether the arrays of keys and values are the same.
+  bool holds(const Problem& other) const {
+    return same(problem_.key, other.key) && same(problem_.value, other.value) &&
+           problem_.past() == other.past() &&
+           (!problem_.past_key || (same(*problem_.past_key, *other.past_key) &&
+                                   same(*problem_.past_value, *other.past_value)));
+  }
+  const HeadRows& of(std::size_t batch, std::size_t head) {
     std::unique_ptr<HeadRows>& found = heads_[{batch, head}];
-    if (!found) found = std::make_unique<HeadRows>(read(problem, batch, head));
+    if (!found) found = std::make_unique<HeadRows>(read(problem_, batch, head));
     return *found;
   }
   static HeadRows read(const Problem& problem, std::size_t batch, std::size_t head) {
@@ -63,6 +72,11 @@ class SharedRows {
   }
 
  private:
+  static bool same(const Tensor& a, const Tensor& b) {
+    return a.data == b.data && a.shape == b.shape && a.strides == b.strides && a.rows == b.rows;
+  }
+
+  const Problem problem_;
   std::map<std::pair<std::size_t, std::size_t>, std::unique_ptr<HeadRows>> heads_;
 };
 
@@ -107,14 +121,19 @@ inline double dot_in_double(const double* x, const double* y, std::size_t count)
 
 class RowEvaluator {
  public:
-  // `rounds`: every step is rounded to the claim's format for it; otherwise all is double.
-  RowEvaluator(const Implementation& of, const Precision& claim, bool rounds,
+  // Which steps are rounded to the claim's format for them; the others are in double.
+  enum class Rounds { nothing, scores, everything };
+  RowEvaluator(const Implementation& of, const Precision& claim, Rounds rounds,
                std::shared_ptr<SharedRows> shared = nullptr)
-      : of_(of), claim_(claim), rounds_(rounds), shared_(std::move(shared)) {
-    if (rounds) {
+      : of_(of),
+        claim_(claim),
+        rounds_(rounds == Rounds::everything),
+        rounds_scores_(rounds != Rounds::nothing),
+        shared_(std::move(shared)) {
+    if (rounds_scores_) scores_ = detail::Rounder(claim.scores);
+    if (rounds_) {
       accumulate_ = detail::Rounder(of.steps.accumulate_format ? *of.steps.accumulate_format
                                                                : claim.accumulate);
-      scores_ = detail::Rounder(claim.scores);
       softmax_ = detail::Rounder(claim.softmax);
       weights_ = detail::Rounder(claim.weights);
       output_ = detail::Rounder(claim.output);
@@ -122,8 +141,11 @@ class RowEvaluator {
     if (of.steps.accumulate_format) accumulate_ = detail::Rounder(*of.steps.accumulate_format);
     if (of.steps.weight_format) weights_ = detail::Rounder(*of.steps.weight_format);
     sum_ = of.steps.sum_format ? detail::Rounder(*of.steps.sum_format) : softmax_;
+    // A product of this many bits less than the format's was not rounded, most likely.
+    exact_format_ = claim_.accumulate.precision < formats::float64.precision ? &claim_.accumulate
+                                                                             : &formats::float32;
     same_rows_ = !of.steps.key && !of.steps.value && !of.steps.on_key && !of.steps.on_value;
-    if (!shared_) shared_ = std::make_shared<SharedRows>();
+    if (!shared_ || !shared_->holds(of.problem)) shared_ = std::make_shared<SharedRows>(of.problem);
   }
 
   KeyRow row;
@@ -153,6 +175,7 @@ class RowEvaluator {
         row.scores[j] = honest.row.scores[j];
         row.errors[j] = honest.row.errors[j];
         row.hidden[j] = honest.row.hidden[j];
+        row.constant[j] = honest.row.constant[j];
         row.values[j] = honest.row.values[j];
       }
     finish();
@@ -192,6 +215,7 @@ class RowEvaluator {
     row.scores.resize(keys);
     row.errors.resize(keys);
     row.hidden.resize(keys);
+    row.constant.resize(keys);
     row.values.resize(keys);
     scaled.assign(keys, 0);
     capped.assign(keys, 0);
@@ -245,7 +269,7 @@ class RowEvaluator {
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 
   const HeadRows& rows_of(std::size_t batch, std::size_t head) {
-    if (same_rows_) return shared_->of(of_.problem, batch, head);
+    if (same_rows_) return shared_->of(batch, head);
     std::unique_ptr<HeadRows>& found = own_rows_[{batch, head}];
     if (found) return *found;
     const Problem& p = of_.problem;
@@ -271,13 +295,16 @@ class RowEvaluator {
     SharedRows::finish(*found, keys, d);
     return *found;
   }
-  static void read(const Problem& p, const RowIndex& from, bool key, std::vector<double>& to) {
-    if (from.row >= p.given_keys() || from.batch >= p.batches() || from.head >= p.key_value_heads())
+  void read(const Problem& p, const RowIndex& from, bool key, std::vector<double>& to) {
+    if (from.row >= p.given_keys() || from.batch >= p.batches() ||
+        from.head >= p.key_value_heads()) {
       std::fill(to.begin(), to.end(), 0.0);
-    else if (key)
-      p.read_key(from.batch, from.head, from.row, to.data());
-    else
-      p.read_value(from.batch, from.head, from.row, to.data());
+      return;
+    }
+    const HeadRows& rows = shared_->of(from.batch, from.head);
+    const std::vector<double>& numbers = key ? rows.keys : rows.values;
+    std::copy_n(numbers.begin() + static_cast<std::ptrdiff_t>(from.row * to.size()), to.size(),
+                to.begin());
   }
 
   double product(const double* k) const {
@@ -305,7 +332,7 @@ class RowEvaluator {
     const double u_score = std::max(claim_.scores.unit_roundoff(), u_s);
     if (j < p.given_keys()) {
       x = product(key_rows_->keys.data() + j * query_.size());
-      const bool exact = claim_.accumulate.round(x) == x && claim_.scores.round(x) == x;
+      const bool exact = exact_format_->round(x) == x && claim_.scores.round(x) == x;
       if (!exact)
         error = (static_cast<double>(query_.size()) * u_a + u_score) * query_norm *
                 key_rows_->key_norms[j];
@@ -323,9 +350,12 @@ class RowEvaluator {
       if (rule.softcap_place == SoftcapPlace::before_mask) x = cap(x, error);
     }
     capped[j] = x;
-    if (bias == -infinity && steps.fill) {
-      x = steps.fill->added ? sum_of(x, steps.fill->value, error)
-                            : (error = 0, scores_(steps.fill->value));
+    if (bias == -infinity && steps.fill && steps.fill->added) {
+      x = sum_of(x, steps.fill->value, error);
+    } else if (bias == -infinity && steps.fill) {
+      x = scores_(steps.fill->value);
+      error = 0;
+      row.constant[j] = 1;
     } else if (bias != 0) {
       x = sum_of(x, bias, error);
     }
@@ -347,8 +377,8 @@ class RowEvaluator {
   double sum_of(double x, double bias, double& error) const {
     const double sum = scores_(x + bias);
     if (!std::isfinite(sum)) return sum;
-    const bool one_number =
-        rounds_ && claim_.scores.round(x - error + bias) == claim_.scores.round(x + error + bias);
+    const bool one_number = rounds_scores_ && claim_.scores.round(x - error + bias) ==
+                                                  claim_.scores.round(x + error + bias);
     if (one_number)
       error = 0;
     else
@@ -457,7 +487,7 @@ class RowEvaluator {
       column_sums_.assign(keys, 0);
       Implementation plain = of_;
       plain.steps.over = SoftmaxOver::keys;
-      RowEvaluator other(plain, claim_, rounds_, shared_);
+      RowEvaluator other(plain, claim_, rounds_ ? Rounds::everything : Rounds::nothing, shared_);
       std::vector<KeyRow> rows;
       for (std::size_t i = 0; i < of_.problem.queries(); ++i) {
         other.compute_scores({own_place_.batch, own_place_.head, i});
@@ -567,6 +597,19 @@ class RowEvaluator {
       for (double& x : output) x = output_(x);
   }
 
+  // How often a running maximum rises over the keys, from the first or from the last.
+  std::size_t rises(bool from_last) const {
+    std::size_t count = 0;
+    double maximum = -infinity;
+    for (std::size_t n = 0; n < row.size(); ++n) {
+      const std::size_t j = from_last ? row.size() - 1 - n : n;
+      if (row.hidden[j]) continue;
+      count += row.scores[j] + row.errors[j] > maximum;
+      maximum = std::max(maximum, row.scores[j] - row.errors[j]);
+    }
+    return count == 0 ? 0 : count - 1;
+  }
+
   void allow() {
     const double u_s = claim_.softmax.unit_roundoff(), u_a = claim_.accumulate.unit_roundoff();
     const double u_p =
@@ -581,12 +624,11 @@ class RowEvaluator {
       largest = std::max(largest, std::fabs(row.scores[j]));
       lowest = std::min(lowest, row.errors[j]);
     }
-    const double tiles = claim_.tile && *claim_.tile != 0
-                             ? std::ceil(visible / static_cast<double>(*claim_.tile))
-                         : claim_.tile ? 0
-                                       : visible;
-    // a running maximum of random scores rises about as often as the logarithm of their number
-    const double rescales = std::min(tiles, 2 + 2 * std::log2(1 + visible));
+    const double rescales =
+        std::min(static_cast<double>(std::max(rises(false), rises(true))),
+                 !claim_.tile       ? visible
+                 : *claim_.tile > 0 ? static_cast<double>((row.size() - 1) / *claim_.tile)
+                                    : 0);
     const bool normalised = std::fabs(total - 1) < 1e-3;
     sizes_.assign(columns, 0);
     double mean_error = 0;
@@ -615,7 +657,9 @@ class RowEvaluator {
       allowed[t] = (allowed[t] + products * sizes_[t] + sums * std::fabs(output[t])) *
                        std::max(1.0, std::fabs(of_.steps.output_factor)) +
                    (visible + 1) * claim_.accumulate.smallest_subnormal();
-      if (std::isfinite(output[t])) allowed[t] += claim_.output.half_ulp(output[t]);
+      // double is no better than what it is compared with where that is double too
+      if (claim_.accumulate.precision >= formats::float64.precision) allowed[t] *= 3;
+      allowed[t] = std::isfinite(output[t]) ? allowed[t] + claim_.output.half_ulp(output[t]) : 0;
       if (!(allowed[t] < infinity)) allowed[t] = infinity;
     }
     log_sum_exp_allowed = (total > 0 ? mean_error / total : 0) + sums +
@@ -626,9 +670,10 @@ class RowEvaluator {
 
   const Implementation& of_;
   Precision claim_;
-  bool rounds_;
+  bool rounds_, rounds_scores_;
   std::shared_ptr<SharedRows> shared_;
   detail::Rounder accumulate_, scores_, softmax_, weights_, output_, sum_;
+  const NumberFormat* exact_format_ = nullptr;
   bool same_rows_ = true, divided_ = true, scale_exact_ = false;
   double scale_ = 1;
   RowIndex place_, own_place_, score_place_;

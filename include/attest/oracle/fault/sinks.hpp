@@ -216,11 +216,13 @@ inline constexpr Fault position_faults[] = {
      [](Implementation& by, double) {
        const auto without = std::make_shared<Problem>(by.problem);
        without->alibi_slopes.clear();
-       by.steps.own_bias = [without](const Problem& p, RowIndex at, std::size_t j) {
+       const std::vector<double> slopes = by.problem.alibi_slopes;
+       if (slopes.empty()) return;  // another fault has dropped them
+       by.steps.own_bias = [without, slopes](const Problem& p, RowIndex at, std::size_t j) {
          const double bias = without->bias(at.batch, at.head, at.row, j);
          if (j >= p.given_keys()) return bias;
          const double distance = static_cast<double>(j) - static_cast<double>(at.row);
-         return bias - p.alibi_slopes[at.batch * p.query_heads() + at.head] * std::fabs(distance);
+         return bias - slopes[at.batch * p.query_heads() + at.head] * std::fabs(distance);
        };
      },
      nullptr,

@@ -78,6 +78,20 @@ inline constexpr Fault softcap_faults[] = {
        by.steps.cap = [cap](double s) { return cap * std::tanh(std::tanh(s / cap)); };
      },
      nullptr, softcap_example},
+    {"another softcap", FaultFamily::softcap,
+     "Scores are capped at another number than the call says, or though it has no softcap.",
+     "the cap of another model or layer, or of final logits; or a negative one taken for its size",
+     "",
+     [](const Problem& p) {
+       return distinct(
+           {50, 30, 20, 15, 10, 5, 2, 1, 25, 100, 8, 4, 3, 2 * p.rule.softcap, p.rule.softcap / 2},
+           p.rule.softcap);
+     },
+     [](Implementation& by, double cap) { by.problem.rule.softcap = cap; },
+     [](double cap) { return "another softcap: " + number_in_words(cap); },
+     [] {
+       return one_query({4, 0}, {1, 0}).option("scale", 1.0);
+     }},
     {"softcap held in the inputs' format", FaultFamily::softcap,
      "The softcap is rounded to the format of q; what is beyond its range becomes ∞, and scores "
      "NaN.",

@@ -16,6 +16,10 @@ namespace attest::oracle::detail {
 inline std::vector<double> always(const Problem&) {
   return one_setting;
 }
+// 0: the output is divided by the sum, 1: the weights are.
+inline std::vector<double> two_divisions(const Problem&) {
+  return {0, 1};
+}
 // A softmax over queries is computed with all of a head's rows.
 inline std::vector<double> if_head_is_small(const Problem& p) {
   const double work = static_cast<double>(p.queries()) * static_cast<double>(p.keys()) *
@@ -33,39 +37,35 @@ inline constexpr Fault softmax_faults[] = {
      [](Implementation& by, double) {
        on_scores(by, [](const Problem&, KeyRow& row) {
          for (double& score : row.scores) score = score == minus_infinity ? score : 0;
+         std::fill(row.constant.begin(), row.constant.end(), char{1});
          std::fill(row.errors.begin(), row.errors.end(), 0.0);
        });
      },
      nullptr, softmax_example},
-    {"maximum not subtracted", FaultFamily::softmax,
-     "e^score is taken as it is: it overflows for large scores and underflows for very negative "
-     "ones.",
-     "softmax by its textbook formula", "vllm-project/vllm#68", always,
+    {"values accumulated before the division", FaultFamily::softmax,
+     "The sum of exponentials times values leaves the range although the output does not.",
+     "the division by the sum is left to the end; or exponentials are not relative to the maximum",
+     "ikawrakow/ik_llama.cpp#1196", always,
      [](Implementation& by, double) {
-       by.steps.maximum.subtracted = false;
        by.steps.divides_first = false;
        by.in_claimed_formats = true;
      },
      nullptr,
      [] {
-       return one_query({1000, 999}, {1, 2}).option("scale", 1.0);
+       return one_query({0, 0}, {2.5e38, 2.5e38});
      }},
-    {"maximum not subtracted, sum guarded by a small number", FaultFamily::softmax,
-     "e^score is taken as it is and a small number is added to the sum, which outweighs an "
-     "underflowing row.",
-     "softmax by its textbook formula, guarded against a division by 0", "",
-     [](const Problem&) { return std::vector<double>{1e-6, 1e-9, 1e-5, 1e-8, 1e-10, 1e-12, 1e-7}; },
-     [](Implementation& by, double epsilon) {
+    {"maximum not subtracted", FaultFamily::softmax,
+     "e^score is taken as it is: it overflows for large scores and underflows for very negative "
+     "ones.",
+     "softmax by its textbook formula", "vllm-project/vllm#68", two_divisions,
+     [](Implementation& by, double first) {
        by.steps.maximum.subtracted = false;
-       by.steps.added_to_sum = epsilon;
-       by.steps.divides_first = false;
+       by.steps.divides_first = first != 0;
        by.in_claimed_formats = true;
      },
-     [](double epsilon) {
-       return "maximum not subtracted, " + number_in_words(epsilon) + " added to the sum";
-     },
+     nullptr,
      [] {
-       return one_query({-20, -21}, {1, 2}).option("scale", 1.0);
+       return one_query({1000, 999}, {1, 2}).option("scale", 1.0);
      }},
     {"running maximum starts at a finite number", FaultFamily::softmax,
      "Scores far below the number the running maximum starts at underflow: 0/0, or a row of zeros.",
@@ -100,6 +100,28 @@ inline constexpr Fault softmax_faults[] = {
      },
      [] {
        return one_query({-20000, -20001}, {1, 2}).option("scale", 1.0);
+     }},
+    {"maximum not subtracted, sum guarded by a small number", FaultFamily::softmax,
+     "e^score is taken as it is and a small number is added to the sum, which outweighs an "
+     "underflowing row.",
+     "softmax by its textbook formula, guarded against a division by 0", "",
+     [](const Problem&) {
+       // negative: weights are divided, not the output
+       return std::vector<double>{1e-6,  -1e-6, 1e-9,   -1e-9, 1e-5,   -1e-5, 1e-8,
+                                  -1e-8, 1e-10, -1e-10, 1e-12, -1e-12, 1e-7,  -1e-7};
+     },
+     [](Implementation& by, double epsilon) {
+       by.steps.maximum.subtracted = false;
+       by.steps.added_to_sum = std::fabs(epsilon);
+       by.steps.divides_first = epsilon < 0;
+       by.in_claimed_formats = true;
+     },
+     [](double epsilon) {
+       return "maximum not subtracted, " + number_in_words(std::fabs(epsilon)) +
+              " added to the sum";
+     },
+     [] {
+       return one_query({-20, -21}, {1, 2}).option("scale", 1.0);
      }},
     {"a fixed number subtracted", FaultFamily::softmax,
      "A constant is subtracted from the scores in place of their maximum: large scores overflow.",

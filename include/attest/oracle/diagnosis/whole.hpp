@@ -1,0 +1,97 @@
+// Copyright the attest authors
+// SPDX-License-Identifier: BSL-1.0
+
+// Evidence of outputs that rows do not show by themselves: gradients, and present keys and values.
+#pragma once
+#include <attest/oracle/diagnosis/evidence.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace attest::oracle::detail {
+
+class WholeEvidence {
+ public:
+  explicit WholeEvidence(Evidence& evidence) : evidence_(evidence) {
+    const Problem& problem = evidence.problem();
+    const auto read = [&](const std::optional<Claim>& claim) {
+      if (!claim) return;
+      const Tensor& got = claim->got;
+      for (std::size_t b = 0; b < got.shape[0]; ++b)
+        for (std::size_t h = 0; h < got.shape[1]; ++h)
+          for (std::size_t i = 0; i < got.shape[2]; ++i)
+            for (std::size_t t = 0; t < got.shape[3]; ++t)
+              row_.got.push_back(got.number(b, h, i, t));
+    };
+    for (const auto& claim : {problem.d_query, problem.d_key, problem.d_value, problem.d_sinks,
+                              problem.d_bias, problem.present_key, problem.present_value})
+      read(claim);
+    if (row_.got.empty()) return;
+    row_.right = expected({});
+    for (std::size_t n = 0; n < row_.got.size(); ++n) {
+      row_.fits_right.push_back(fits(row_.got[n], row_.right.values[n], row_.right.allowed[n]));
+      failing += !row_.fits_right.back();
+    }
+  }
+
+  std::size_t failing = 0;  // elements
+  bool any() const { return !row_.got.empty(); }
+  static double work(const Evidence& evidence) {
+    return static_cast<double>(evidence.all_rows()) * evidence.row_work() *
+           (evidence.problem().has_gradients() ? 4 : 1);
+  }
+
+  Fit of(const Hypothesis& hypothesis) {
+    const ExpectedRow by = expected(hypothesis);
+    Fit fit;
+    for (std::size_t n = 0; n < row_.got.size() && fit.fits; ++n)
+      compare(row_.got[n], row_.right.values[n], row_.fits_right[n] != 0, by.values[n],
+              by.allowed[n], fit);
+    return fit;
+  }
+
+ private:
+  ExpectedRow expected(const Hypothesis& hypothesis) {
+    const Problem& problem = evidence_.problem();
+    const Implementation by = evidence_.implement(hypothesis);
+    ExpectedRow result;
+    if (problem.has_gradients()) {
+      RowEvaluator right(evidence_.right(), evidence_.claim(),
+                         evidence_.rounds_of(evidence_.right()), evidence_.shared());
+      RowEvaluator rows(by, evidence_.claim(), evidence_.rounds_of(by), evidence_.shared());
+      BackwardSums sums(problem, evidence_.claim(), false);
+      const Place& place = hypothesis.place;
+      for (std::size_t b = 0; b < problem.batches(); ++b)
+        for (std::size_t h = 0; h < problem.query_heads(); ++h)
+          for (std::size_t i = 0; i < problem.queries(); ++i) {
+            const bool inside = place.holds({b, h, i});
+            if (!inside || !place.keys.all()) right.compute({b, h, i});
+            if (inside) rows.compute({b, h, i}, right, place.keys);
+            sums.add(inside ? rows : right);
+          }
+      sums.finish();
+      evidence_.spent += work(evidence_);
+      for (const GradientArray* array :
+           {&sums.d_query, &sums.d_key, &sums.d_value, &sums.d_sinks, &sums.d_bias}) {
+        result.values.insert(result.values.end(), array->sums.begin(), array->sums.end());
+        result.allowed.insert(result.allowed.end(), array->allowed.begin(), array->allowed.end());
+      }
+    }
+    const auto present = [&](const std::optional<Claim>& claim, const std::optional<Tensor>& past,
+                             const Tensor& current) {
+      if (!claim) return;
+      const std::vector<double> rows = present_rows(by, *claim, past, current);
+      result.values.insert(result.values.end(), rows.begin(), rows.end());
+      result.allowed.resize(result.values.size(), 0);
+    };
+    present(problem.present_key, problem.past_key, problem.key);
+    present(problem.present_value, problem.past_value, problem.value);
+    return result;
+  }
+
+  Evidence& evidence_;
+  EvidenceRow row_;
+};
+
+}  // namespace attest::oracle::detail
