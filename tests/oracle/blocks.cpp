@@ -154,6 +154,7 @@ void check_same(const Report& blocks, const Report& rows) {
   for (std::size_t n = 0; n < rows.outputs.size(); ++n) {
     RC_ASSERT(blocks.outputs[n].elements == rows.outputs[n].elements);
     RC_ASSERT(blocks.outputs[n].failed == rows.outputs[n].failed);
+    RC_ASSERT(blocks.outputs[n].suspected == rows.outputs[n].suspected);
     RC_ASSERT(blocks.outputs[n].undecided == rows.outputs[n].undecided);
     RC_ASSERT(blocks.outputs[n].unspecified == rows.outputs[n].unspecified);
     RC_ASSERT(blocks.outputs[n].beyond_hull == rows.outputs[n].beyond_hull);
@@ -161,8 +162,19 @@ void check_same(const Report& blocks, const Report& rows) {
   }
 }
 
+void check_both_ways(const Call& call, std::array<std::size_t, 4>& seen) {
+  const std::vector<const Kernels*> kernels = oracle::detail::available_kernels();
+  JudgeOptions one_by_one, blocks;
+  one_by_one.blocks_from = never;
+  blocks.blocks_from = 0;
+  blocks.kernels = kernels[*rc::gen::inRange<std::size_t>(0, kernels.size())];
+  const Report rows = judge(call, one_by_one);
+  check_same(judge(call, blocks), rows);
+  ++seen[static_cast<std::size_t>(rows.verdict)];
+}
+
 template <class T>
-void check_call(ElementType type, std::array<std::size_t, 3>& seen) {
+void check_call(ElementType type, std::array<std::size_t, 4>& seen) {
   const std::size_t key_heads = *rc::gen::inRange<std::size_t>(1, 3);
   const Shape4 shape{key_heads * *rc::gen::inRange<std::size_t>(1, 3),
                      key_heads,
@@ -200,7 +212,8 @@ void check_call(ElementType type, std::array<std::size_t, 3>& seen) {
     builder.call.precision["tile"] = *rc::gen::element<std::int64_t>(0, 7, 64);
 
   std::vector<T> out = right_outputs<T>(builder);
-  const double change = *rc::gen::element(0.0, 1e-16, 1e-14, 1e-7, 1e-6, 1e-5, 1e-3, 0.5, 100.0);
+  const double change = *rc::gen::element(0.0, 1e-16, 8e-15, 1e-14, 1e-7, 1e-6, 4.5e-6, 4.5e-6,
+                                          1e-5, 1e-3, 0.5, 100.0);
   const bool everywhere = *rc::gen::inRange(0, 3) == 0;
   for (T& x : out)
     if (everywhere || random() % 50 == 0) x = static_cast<T>(x + change * (random() % 2 ? 1 : -1));
@@ -210,14 +223,21 @@ void check_call(ElementType type, std::array<std::size_t, 3>& seen) {
                           -std::numeric_limits<T>::infinity());
   builder.array("out", type, {1, shape.heads, shape.queries, shape.value_width}, out);
 
-  const std::vector<const Kernels*> kernels = oracle::detail::available_kernels();
-  JudgeOptions one_by_one, blocks;
-  one_by_one.blocks_from = never;
-  blocks.blocks_from = 0;
-  blocks.kernels = kernels[random() % kernels.size()];
-  const Report rows = judge(builder.call, one_by_one);
-  check_same(judge(builder.call, blocks), rows);
-  ++seen[static_cast<std::size_t>(rows.verdict)];
+  check_both_ways(builder.call, seen);
+}
+
+// Where the worst case and what independent roundings reach lie far apart.
+void check_near_tolerance(std::array<std::size_t, 4>& seen) {
+  const Shape4 shape{1, 1, 8, *rc::gen::inRange<std::size_t>(200, 500), 16, 5};
+  CallBuilder builder =
+      any_call<float>(*rc::gen::arbitrary<std::uint64_t>(), shape, ElementType::float32, 1);
+  builder.call.precision["preset"] = *rc::gen::element(
+      std::string("tensor-core-bf16"), std::string("unfused-bf16"), std::string("float32"));
+  std::vector<float> out = right_outputs<float>(builder);
+  const double change = std::pow(10.0, -0.1 * *rc::gen::inRange(15, 60));
+  for (float& x : out) x = static_cast<float>(static_cast<double>(x) + change);
+  builder.array("out", ElementType::float32, {1, 1, shape.queries, shape.value_width}, out);
+  check_both_ways(builder.call, seen);
 }
 
 }  // namespace
@@ -339,9 +359,10 @@ TEST_CASE("exponentials of every kernel keep their bounds") {
 }
 
 TEST_CASE("blocks judge as one row at a time does") {
-  std::array<std::size_t, 3> seen{};
+  std::array<std::size_t, 4> seen{};
   rc::prop("float32", [&] { check_call<float>(ElementType::float32, seen); });
   rc::prop("float64", [&] { check_call<double>(ElementType::float64, seen); });
+  rc::prop("many keys, weights in bfloat16", [&] { check_near_tolerance(seen); });
   // calls of every verdict took part
   for (const std::size_t count : seen) CHECK(count > 0);
 }

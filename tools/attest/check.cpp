@@ -17,6 +17,7 @@ Outcome check(const std::string& capture, const CheckOptions& options) {
   try {
     format::Capture loaded = format::load_capture(capture);
     if (!options.dialect.empty()) loaded.call.dialect = options.dialect;
+    if (options.precision.count("preset")) loaded.call.precision.clear();
     for (const auto& [step, claim] : options.precision) loaded.call.precision[step] = claim;
     outcome.subject = loaded.call.subject;
     outcome.dialect = loaded.call.dialect;
@@ -33,6 +34,21 @@ Outcome check(const std::string& capture, const CheckOptions& options) {
   return outcome;
 }
 
+int exit_code(oracle::Verdict verdict) {
+  using oracle::Verdict;
+  switch (verdict) {
+    case Verdict::pass:
+      return 0;
+    case Verdict::fail:
+      return 1;
+    case Verdict::no_certificate:
+      return 3;
+    case Verdict::suspect:
+      return 4;
+  }
+  return 2;
+}
+
 int exit_code(const std::vector<Outcome>& outcomes) {
   using oracle::Verdict;
   const auto any_unreadable =
@@ -41,7 +57,7 @@ int exit_code(const std::vector<Outcome>& outcomes) {
   if (any_unreadable) return 2;
   Verdict gravest = Verdict::pass;
   for (const Outcome& outcome : outcomes) gravest = std::max(gravest, outcome.report.verdict);
-  return gravest == Verdict::fail ? 1 : gravest == Verdict::no_certificate ? 3 : 0;
+  return exit_code(gravest);
 }
 
 }  // namespace attest::command

@@ -15,7 +15,7 @@ namespace attest::command {
 // What the command line says in place of the captures' own options; empty: nothing.
 struct CheckOptions {
   std::string dialect;
-  std::map<std::string, oracle::Attribute> precision;  // accumulate, scores, softmax, weights, tile
+  std::map<std::string, oracle::Attribute> precision;  // a preset takes the place of all
   oracle::JudgeOptions judging;
 };
 
@@ -30,8 +30,10 @@ struct Outcome {
 
 Outcome check(const std::string& capture, const CheckOptions& options);
 
-// 0: every capture passes. 1: one fails. 2: one could not be read. 3: one is undecided. In the
-// order 2, 1, 3, 0.
+// 0: pass. 1: fail. 3: undecided. 4: suspect.
+int exit_code(oracle::Verdict verdict);
+
+// The gravest of them, in the order 1, 4, 3, 0. 2: one could not be read, whatever the others.
 int exit_code(const std::vector<Outcome>& outcomes);
 
 }  // namespace attest::command

@@ -60,18 +60,24 @@ int check(const std::vector<std::string>& captures, command::CheckOptions option
 }
 
 int reference(const std::string& capture, const std::string& to,
-              const command::ReferenceOptions& options) {
+              const command::ReferenceOptions& options, bool json) {
   const command::ReferenceOutcome outcome = command::write_reference(capture, to, options);
   if (!outcome.error.empty())
     write(stderr, "attest: " + outcome.error + "\n");
+  else if (json)
+    write(stdout, command::certificate_json(outcome));
   else
     write(stdout, format::printable_path(to) + ": the correctly rounded outputs of " +
                       format::printable_path(capture) + "\n" + command::in_words(outcome));
   return command::exit_code(outcome);
 }
 
-int onnx(const std::string& folder, const std::string& outputs) {
+int onnx(const std::string& folder, const std::string& outputs, bool json) {
   const command::OnnxRun run = command::run_onnx(folder, outputs);
+  if (json) {
+    write(stdout, command::as_json(run));
+    return command::exit_code(run);
+  }
   for (const command::OnnxOutcome& outcome : run.tests) {
     if (!outcome.error.empty())
       write(stderr, "attest: " + outcome.error + "\n");
@@ -103,25 +109,40 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
 
   CLI::App* check_command = app.add_subcommand(
-      "check", "Is this output right? 0: pass, 1: fail, 2: bad input, 3: undecided");
+      "check", "Is this output right? 0: pass, 1: fail, 2: bad input, 3: undecided, 4: suspect");
   std::vector<std::string> captures;
   command::CheckOptions options;
   bool json = false;
   check_command->add_option("CAPTURE", captures, "NAME.npz, with NAME.json beside it")->required();
   check_command->add_option("--dialect", options.dialect,
                             "whose definition to judge by, instead of the capture's own");
-  std::string formats[4];
-  const char* const steps[4] = {"accumulate", "scores", "softmax", "weights"};
-  const char* const meanings[4] = {
-      "format that products are summed in", "format that holds a score",
-      "format of maximum, exp, sum and division", "format of a weight when it multiplies a value"};
-  for (int step = 0; step < 4; ++step)
+  std::string preset;
+  check_command
+      ->add_option("--precision", preset,
+                   "the arithmetic claimed, instead of the capture's: see attest precisions")
+      ->type_name("NAME");
+  constexpr int step_count = 6;
+  std::string formats[step_count];
+  const char* const steps[step_count] = {"input",  "accumulate", "accumulate_output",
+                                         "scores", "softmax",    "weights"};
+  const char* const meanings[step_count] = {
+      "format that q, k and v are rounded to first",
+      "format that products are summed in",
+      "format that weighted values are summed in, where it is another",
+      "format that holds a score",
+      "format of maximum, exp, sum and division",
+      "format of a weight when it multiplies a value"};
+  for (int step = 0; step < step_count; ++step)
     check_command->add_option(std::string("--") + steps[step], formats[step], meanings[step])
         ->type_name("FORMAT");
   std::string tile;
   check_command
       ->add_option("--tile", tile, "keys per tile of an online softmax; 0: the whole row at once")
       ->type_name("INT");
+  std::string weight_rounding;
+  check_command->add_option("--weight_rounding", weight_rounding,
+                            "normalized, running-maximum or running-maximum-from-last, where it is "
+                            "known: weights are rounded again as the subject did");
   std::string threads;
   check_command->add_option("--threads", threads, "how many at once; by default one per processor")
       ->type_name("INT");
@@ -144,10 +165,13 @@ int run(int argc, char** argv) {
   reference_command->add_option("--dialect", reference_options.dialect,
                                 "whose definition to follow, instead of the capture's own");
 
+  bool reference_json = false;
+  reference_command->add_flag("--json", reference_json, "the certificate as data");
+
   CLI::App* onnx_command = app.add_subcommand(
       "onnx",
       "ONNX's node tests of Attention. 0: all reproduced, 1: one differs, 2: bad input, "
-      "3: undecided");
+      "3: undecided, 4: suspect");
   std::string folder, outputs;
   onnx_command
       ->add_option("DIR", folder, "one test (model.onnx, test_data_set_0, ...) or a folder of them")
@@ -155,6 +179,12 @@ int run(int argc, char** argv) {
   onnx_command
       ->add_option("--outputs", outputs, "judge these outputs of a runtime, in the same layout")
       ->type_name("DIR");
+
+  bool onnx_json = false;
+  onnx_command->add_flag("--json", onnx_json, "the same as data");
+
+  CLI::App* precisions_command =
+      app.add_subcommand("precisions", "Which arithmetic attest knows by name");
 
   CLI::App* dialects_command = app.add_subcommand("dialects", "Whose definitions attest knows");
   std::string dialect;
@@ -172,9 +202,16 @@ int run(int argc, char** argv) {
       for (const std::string& value : option->results())
         if (value.empty()) return refuse(option->get_name() + ": found nothing, expected a value");
   if (dialects_command->parsed()) return dialects(dialect);
-  if (reference_command->parsed()) return reference(capture, to, reference_options);
-  if (onnx_command->parsed()) return onnx(folder, outputs);
-  for (int step = 0; step < 4; ++step)
+  if (precisions_command->parsed()) {
+    for (const oracle::PrecisionPreset& known : oracle::precision_presets())
+      write(stdout, command::in_words(known));
+    return 0;
+  }
+  if (reference_command->parsed()) return reference(capture, to, reference_options, reference_json);
+  if (onnx_command->parsed()) return onnx(folder, outputs, onnx_json);
+  if (!preset.empty()) options.precision["preset"] = preset;
+  if (!weight_rounding.empty()) options.precision["weight_rounding"] = weight_rounding;
+  for (int step = 0; step < step_count; ++step)
     if (!formats[step].empty()) options.precision[steps[step]] = formats[step];
   if (!tile.empty()) {
     std::int64_t keys = 0;

@@ -1,6 +1,7 @@
 // Copyright the attest authors
 // SPDX-License-Identifier: BSL-1.0
 
+#include <attest/check.hpp>
 #include <attest/format/bad_input.hpp>
 #include <attest/format/onnx.hpp>
 #include <attest/onnx.hpp>
@@ -8,6 +9,7 @@
 #include <attest/oracle/verdict.hpp>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -106,10 +108,11 @@ void judge(const oracle::Call& call, const std::string& where, OnnxOutcome& outc
     outcome.elements += output.elements;
     if (output.verdict == Verdict::pass) continue;
     outcome.detail += outcome.detail.empty() ? "" : "; ";
-    outcome.detail +=
-        fmt::format("{} of {} elements of {}{}",
-                    output.verdict == Verdict::fail ? output.failed : output.undecided,
-                    output.elements, output.name, where);
+    outcome.detail += fmt::format("{} of {} elements of {}{}",
+                                  output.verdict == Verdict::fail      ? output.failed
+                                  : output.verdict == Verdict::suspect ? output.suspected
+                                                                       : output.undecided,
+                                  output.elements, output.name, where);
   }
 }
 
@@ -203,6 +206,8 @@ std::string in_words(const OnnxOutcome& outcome, bool judged) {
       return counted(judged ? "pass" : "reproduced");
     case Verdict::fail:
       return detailed(judged ? "FAIL" : "DIFFERS");
+    case Verdict::suspect:
+      return detailed("SUSPECT");
     default:
       return detailed("NO CERTIFICATE");
   }
@@ -220,6 +225,27 @@ std::string summary(const OnnxRun& run) {
   return text + "\n";
 }
 
+std::string as_json(const OnnxRun& run) {
+  using Json = nlohmann::ordered_json;
+  Json json = Json::object();
+  if (!run.error.empty()) json["error"] = run.error;
+  json["compared_with"] = run.judged ? "tolerance" : "correctly rounded outputs";
+  json["tests"] = Json::array();
+  for (const OnnxOutcome& outcome : run.tests) {
+    Json test = {{"test", outcome.test}};
+    if (!outcome.error.empty()) {
+      test["error"] = outcome.error;
+    } else {
+      test["verdict"] = to_string(outcome.verdict);
+      test["elements"] = outcome.elements;
+      if (!outcome.detail.empty()) test["detail"] = outcome.detail;
+    }
+    json["tests"].push_back(std::move(test));
+  }
+  json["other_models"] = run.other_models;
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 int exit_code(const OnnxRun& run) {
   if (!run.error.empty()) return 2;
   Verdict gravest = Verdict::pass;
@@ -227,7 +253,7 @@ int exit_code(const OnnxRun& run) {
     if (!outcome.error.empty()) return 2;
     gravest = std::max(gravest, outcome.verdict);
   }
-  return gravest == Verdict::fail ? 1 : gravest == Verdict::no_certificate ? 3 : 0;
+  return exit_code(gravest);
 }
 
 }  // namespace attest::command

@@ -37,8 +37,10 @@ OnnxRun run_onnx(const std::string& folder, const std::string& outputs);
 std::string in_words(const OnnxOutcome& outcome, bool judged);
 std::string summary(const OnnxRun& run);
 
-// 0: every test passes. 1: one does not. 2: one cannot be read. 3: one is undecided. In the order
-// 2, 1, 3, 0.
+// The same as data: a list of tests, and the counts.
+std::string as_json(const OnnxRun& run);
+
+// The gravest of them as of a capture. 2: one cannot be read.
 int exit_code(const OnnxRun& run);
 
 }  // namespace attest::command

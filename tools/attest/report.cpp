@@ -63,11 +63,26 @@ std::string worst_line(const Element& element, const std::string& output) {
   line += "exact " + to_decimal(element.exact);
   if (std::isfinite(element.got)) line += fmt::format(", off by {:.3g}", error(element));
   line += fmt::format(", allowed {:.3g}", element.allowed);
+  if (element.verdict == Verdict::suspect) line += fmt::format(", likely {:.3g}", element.likely);
   if (!element.reading.empty()) line += " (" + element.reading + ")";
   if (element.beyond_hull)
     line += fmt::format("; the values it may see lie in [{}, {}]", got(element.lowest),
                         got(element.highest));
   return line;
+}
+
+// Where likely roundings are not known, the worst case is the bound.
+oracle::Bound bound_of(const OutputReport& output) {
+  const bool likely_known = output.worst && std::isfinite(output.worst->likely);
+  return output.bound == oracle::Bound::likely && !likely_known ? oracle::Bound::worst_case
+                                                                : output.bound;
+}
+
+const char* in_words(oracle::Bound bound) {
+  return bound == oracle::Bound::likely ? "what independent roundings reach"
+         : bound == oracle::Bound::replay
+             ? "what is allowed beside the weights' roundings, replayed"
+             : "what is allowed";
 }
 
 std::string output_lines(const OutputReport& output) {
@@ -78,7 +93,8 @@ std::string output_lines(const OutputReport& output) {
       text += copied ? fmt::format("pass, {} elements, copied bit for bit", output.elements)
                      : fmt::format("pass, {} elements", output.elements);
       if (!copied && output.worst && output.worst->excess() > 0)
-        text += fmt::format(", the worst at {:.2g} of what is allowed", output.worst->excess());
+        text += fmt::format(", the worst at {:.2g} of {}", output.worst->excess(),
+                            in_words(bound_of(output)));
       break;
     case Verdict::fail:
       text += fmt::format(
@@ -87,6 +103,12 @@ std::string output_lines(const OutputReport& output) {
       if (output.beyond_hull)
         text +=
             fmt::format("; {} are no blend of the values their query may see", output.beyond_hull);
+      break;
+    case Verdict::suspect:
+      text += fmt::format(
+          "SUSPECT, {} of {} elements are further off than independent roundings reach once in a "
+          "million outputs",
+          output.suspected, output.elements);
       break;
     case Verdict::no_certificate:
       text += output.undecided == 0
@@ -106,9 +128,17 @@ std::string output_lines(const OutputReport& output) {
 }
 
 std::string claim_line(const oracle::Precision& claim) {
-  return fmt::format("accumulated in {}, scores in {}, softmax in {}, weights in {}, output in {}",
-                     claim.accumulate.name, claim.scores.name, claim.softmax.name,
-                     claim.weights.name, claim.output.name);
+  std::string text = claim.preset.empty() ? "" : claim.preset + ": ";
+  if (claim.input) text += fmt::format("inputs in {}, ", claim.input->name);
+  text += fmt::format("accumulated in {}", claim.accumulate.name);
+  if (claim.accumulate_output)
+    text += fmt::format(" and outputs in {}", claim.accumulate_output->name);
+  if (claim.truncating) text += ", cut off";
+  text += fmt::format(", scores in {}, softmax in {}", claim.scores.name, claim.softmax.name);
+  if (claim.exp_argument_error != 0) text += " with approximate exp2";
+  text += fmt::format(", weights in {}", claim.weights.name);
+  if (claim.weight_rounding) text += fmt::format(" {}", to_string(*claim.weight_rounding));
+  return text + fmt::format(", output in {}", claim.output.name);
 }
 
 std::string other_reading_line(const oracle::OtherReading& other) {
@@ -126,8 +156,9 @@ Json json_number(double value) {
 Json json_output(const OutputReport& output) {
   Json json = {{"verdict", to_string(output.verdict)}, {"shape", output.shape},
                {"elements", output.elements},          {"failed", output.failed},
-               {"undecided", output.undecided},        {"unspecified", output.unspecified},
-               {"beyond_hull", output.beyond_hull}};
+               {"suspected", output.suspected},        {"undecided", output.undecided},
+               {"unspecified", output.unspecified},    {"beyond_hull", output.beyond_hull},
+               {"bound", to_string(bound_of(output))}};
   if (output.worst) {
     const Element& element = *output.worst;
     Json worst = {{"index", element.index}, {"got", json_number(element.got)}};
@@ -138,11 +169,29 @@ Json json_output(const OutputReport& output) {
       worst["exact_radius"] = json_number(element.exact.radius);
       worst["error"] = json_number(error(element));
       worst["allowed"] = json_number(element.allowed);
+      if (std::isfinite(element.likely)) worst["likely"] = json_number(element.likely);
     }
     if (!element.reading.empty()) worst["reading"] = element.reading;
     if (!element.open.empty()) worst["open"] = element.open;
     json["worst"] = std::move(worst);
   }
+  return json;
+}
+
+Json json_claim(const oracle::Precision& claim) {
+  Json json = Json::object();
+  if (!claim.preset.empty()) json["preset"] = claim.preset;
+  if (claim.input) json["input"] = claim.input->name;
+  json["accumulate"] = claim.accumulate.name;
+  if (claim.accumulate_output) json["accumulate_output"] = claim.accumulate_output->name;
+  json["truncating"] = claim.truncating;
+  json["scores"] = claim.scores.name;
+  json["softmax"] = claim.softmax.name;
+  json["exp"] = claim.exp_argument_error != 0 ? "approximate-exp2" : "library";
+  json["weights"] = claim.weights.name;
+  if (claim.weight_rounding) json["weight_rounding"] = to_string(*claim.weight_rounding);
+  json["output"] = claim.output.name;
+  if (claim.tile) json["tile"] = *claim.tile;
   return json;
 }
 
@@ -157,12 +206,7 @@ Json json_outcome(const Outcome& outcome) {
   json["dialect"] = outcome.dialect;
   if (!report.reading.empty()) json["reading"] = report.reading;
   json["verdict"] = to_string(report.verdict);
-  json["claim"] = {{"accumulate", report.claim.accumulate.name},
-                   {"scores", report.claim.scores.name},
-                   {"softmax", report.claim.softmax.name},
-                   {"weights", report.claim.weights.name},
-                   {"output", report.claim.output.name}};
-  if (report.claim.tile) json["claim"]["tile"] = *report.claim.tile;
+  json["claim"] = json_claim(report.claim);
   json["outputs"] = Json::object();
   for (const OutputReport& output : report.outputs)
     json["outputs"][output.name] = json_output(output);
@@ -196,9 +240,10 @@ std::string to_decimal(const oracle::Enclosure& exact) {
 std::string in_words(const Outcome& outcome) {
   if (!outcome.error.empty()) return "attest: " + outcome.error + "\n";
   const oracle::Report& report = outcome.report;
-  const char* verdict = report.verdict == Verdict::pass   ? "PASS"
-                        : report.verdict == Verdict::fail ? "FAIL"
-                                                          : "NO CERTIFICATE";
+  const char* verdict = report.verdict == Verdict::pass      ? "PASS"
+                        : report.verdict == Verdict::fail    ? "FAIL"
+                        : report.verdict == Verdict::suspect ? "SUSPECT"
+                                                             : "NO CERTIFICATE";
   std::string text = fmt::format("{}: {}\n", format::printable_path(outcome.capture), verdict);
   if (!outcome.subject.empty()) text += "  of " + format::one_line(outcome.subject) + "\n";
   text += fmt::format("  as {}{}\n", outcome.dialect,
@@ -228,6 +273,10 @@ std::string in_words(const oracle::Dialect& dialect) {
   if (by.window) text += fmt::format("  {}\n", oracle::in_words(*by.window));
   if (by.causal_ignores_mask) text += "  a causal call ignores its mask\n";
   return text;
+}
+
+std::string in_words(const oracle::PrecisionPreset& preset) {
+  return fmt::format("{:21}{}\n", preset.name, preset.what);
 }
 
 std::string as_json(const std::vector<Outcome>& outcomes) {

@@ -4,6 +4,7 @@
 // Report: what was found, in words for people and as JSON for programs.
 #pragma once
 #include <attest/check.hpp>
+#include <attest/oracle/precision_presets.hpp>
 
 #include <string>
 #include <vector>
@@ -15,6 +16,9 @@ std::string in_words(const Outcome& outcome);
 
 // A dialect: its source, options, arrays and conventions.
 std::string in_words(const oracle::Dialect& dialect);
+
+// A line.
+std::string in_words(const oracle::PrecisionPreset& preset);
 
 // One object for one capture, an array for several. Numbers that JSON lacks are the strings "nan",
 // "inf" and "-inf"; exact values are strings of as many digits as are certain.

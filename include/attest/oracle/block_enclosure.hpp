@@ -145,7 +145,8 @@ struct BlockRow {
 // Computes blocks of rows, one after the other. One thread's.
 class BlockRows {
  public:
-  BlockRows(const Problem& problem, const Kernels& kernels) : problem_(problem), kernels_(kernels) {
+  BlockRows(const Problem& problem, const Kernels& kernels, bool squares_wanted = false)
+      : problem_(problem), kernels_(kernels), squares_wanted_(squares_wanted) {
     const DoubleDouble scale = scale_value<DoubleDouble>(problem.rule.scale, problem.width());
     scale_ = scale.high;
     leading_scale_ = leading_bits(scale.high);
@@ -237,6 +238,15 @@ class BlockRows {
     const double error = n * 0x1p-76 * (head_->split ? head_->largest(t) : 0);
     return std::max(
         0.0, (0.999 * sizes_[r * head_->columns + t] - error) / rows[r].sum - (n + 2) * 0x1p-1022);
+  }
+  // A lower bound of Σ p² v²: of some of the keys, or of the key of the largest weight. 0 unless
+  // squares are wanted.
+  double squares(std::size_t r, std::size_t t) const {
+    if (!squares_wanted_) return 0;
+    const double scale = 1 / (rows[r].sum * rows[r].sum);
+    const double top = head_->values[top_keys_[r] * head_->columns + t];
+    // 2^-24: what leading bits of split exponentials leave of the largest
+    return 0.999 * scale * std::max(squares_[r * head_->columns + t], (1 - 0x1p-20) * top * top);
   }
   // max |v − o| over the column, rounded up.
   double farthest(std::size_t t, double o) const {
@@ -407,16 +417,27 @@ class BlockRows {
     }
     step.outputs = sizes_.data();
     kernels_.sizes(step, std::clamp<std::size_t>(step.count / 128, 1, 16));
+    if (!squares_wanted_) return;
+    squares_.assign(rows.size() * head.columns, 0);
+    step.outputs = squares_.data();
+    kernels_.squares(step, std::clamp<std::size_t>(step.count / 128, 1, 4));
+    top_keys_.assign(rows.size(), 0);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      const double* const e = scores_.data() + r * stride_;
+      top_keys_[r] = begin + static_cast<std::size_t>(std::max_element(e, e + step.count) - e);
+    }
   }
 
   const Problem& problem_;
   const Kernels& kernels_;
+  bool squares_wanted_;
   const BlockHead* head_ = nullptr;
   double scale_ = 0, leading_scale_ = 0, scale_rest_ = 0;
   std::size_t first_panel_ = 0, last_panel_ = 0, stride_ = 0;
   std::vector<double> queries_, query_leading_, query_rests_, bias_;
   std::vector<double> scores_, score_rests_;  // then exponentials
-  std::vector<double> outputs_, output_rests_, sizes_, room_;
+  std::vector<double> outputs_, output_rests_, sizes_, squares_, room_;
+  std::vector<std::size_t> top_keys_;
 };
 
 }  // namespace attest::oracle::detail

@@ -8,6 +8,8 @@
 // Notation as in tolerance.hpp.
 // Lower bound. Σ p|v| over some of the keys is at most `weighted` there; products >= N u_a, sums >=
 //   (N + 1) u_s, and the blend is at least ε Σ p|v − o| >= ε (Σ p|v| − |o|), ε exp's own error.
+//   Of what independent roundings reach (likely_tolerance.hpp): Σ p² v² over some of the keys, and
+//   as many roundings of sums as there are keys.
 // Upper bound. With A at least every argument error, folded scale included, and f the flushed
 //   weight, Σ |ê − e| / Σ ê <= ((e^A − 1)(1 + ε) + ε + N f/L) / (e^-A (1 − ε) − N f/L) = σ: a blend
 //   is off by at most σ max|v − o|. If σ < 1 no output is vacuous.
@@ -32,6 +34,7 @@ class BlockJudge {
         claim_(claim),
         format_(*problem.output->got.format()),
         losses_(problem.rule, claim, problem.width()),
+        reach_(likely_reach(problem.output->got.size())),
         output_underflow_(claim.output.smallest_subnormal()) {}
 
   // Verdicts of the last row, in order of columns; `any_open`: they are not all known.
@@ -69,7 +72,8 @@ class BlockJudge {
     const ScoreLoss loss =
         losses_.at_most(row.query.size, row.query.largest, key.size, key.largest, row.scores);
     if (loss.overflows) return false;
-    const double u_s = claim_.softmax.unit_roundoff(), u_a = claim_.accumulate.unit_roundoff();
+    const double u_s = claim_.softmax.unit_roundoff(), u_a = claim_.output_roundoff();
+    if (claim_.weight_rounding) return false;  // that is RowJudge's
     double rescales = n - 1;
     if (claim_.tile)
       rescales = *claim_.tile == 0
@@ -81,18 +85,24 @@ class BlockJudge {
                             ? claim_.weights.smallest_subnormal()
                             : 0;
     sums_ = compounded((n + 1 + 2 * rescales) * u_s);
-    products_ = compounded((n + 2 * rescales) * u_a);
+    products_ = compounded((n + 2 * rescales) * u_a + claim_.input_roundoff());
     if (!std::isfinite(sums_) || !std::isfinite(products_)) return false;
     visible_ = n;
     per_size_ = u_p_ + n * u_a;
     per_output_ = (n + 1) * u_s;
+    // as far as it adds up, as in the worst case; and squares of what is independent
+    likely_per_size_ = claim_.truncating ? n * u_a : 0;
+    likely_per_output_ = 2 * u_s;
+    per_squared_partial_ = claim_.truncating ? 0 : (n + 4) * u_a * u_a;
+    per_squared_output_ = (n + 2) * u_s * u_s;
     exp_error_ = std::expm1(claim_.exp_error * u_s);
-    underflow_ = (n + 1) * std::max(claim_.accumulate.smallest_subnormal(),
-                                    claim_.softmax.smallest_subnormal());
+    underflow_ = (n + 1) * std::max(claim_.output_accumulator().smallest_subnormal(),
+                                    claim_.softmax.smallest_subnormal()) +
+                 claim_.input_underflow();
 
     const double x = row.scores.biased;
     const double folded = loss.biased + 2 * u_s * (2 * x + row.scores.bias);
-    const double argument = folded + 2 * u_s * (2 * x + 2 * folded);
+    const double argument = folded + (2 + claim_.exp_argument_error) * u_s * (2 * x + 2 * folded);
     const double exp_error = std::expm1((claim_.exp_error * (1 + rescales) + rescales) * u_s);
     if (!(argument < 0.4) || !(exp_error < 0.4)) return false;
     const double flushed =
@@ -111,9 +121,14 @@ class BlockJudge {
     const double most_size = size + exact.radius;
     if (std::isfinite(got)) {
       const double weighted = std::max(block.size(r, t), least_size);
-      double lower = per_size_ * weighted + per_output_ * least_size +
-                     exp_error_ * std::max(0.0, weighted - most_size) + underflow_ +
-                     output_underflow_;
+      const double exp_error = exp_error_ * std::max(0.0, weighted - most_size);
+      const double worst = per_size_ * weighted + per_output_ * least_size;
+      const double partial = 0.5 * (weighted + least_size);
+      const double likely = likely_per_size_ * weighted + likely_per_output_ * least_size +
+                            reach_ * std::sqrt(u_p_ * u_p_ * block.squares(r, t) +
+                                               per_squared_partial_ * partial * partial +
+                                               per_squared_output_ * least_size * least_size);
+      double lower = std::min(worst, likely) + exp_error + underflow_ + output_underflow_;
       lower *= 0.999;
       lower += output_rounding(claim_, format_, least_size + lower);
       const double error = exact.farthest(got);
@@ -126,6 +141,7 @@ class BlockJudge {
     }
 
     const double spread = block.farthest(t, exact.high), most = head.largest(t);
+    if (claim_.input && !std::isfinite(claim_.input->round(most))) return Quick::open;
     const double of_sums =
         1.001 * ((u_p_ * std::max(most, spread) + products_ * (1 + u_p_) * most +
                   visible_ * weight_underflow_ * most) *
@@ -170,9 +186,12 @@ class BlockJudge {
   const Precision& claim_;
   const NumberFormat& format_;
   ScoreLosses losses_;
+  double reach_;  // of independent roundings
   double output_underflow_;
   // of the row
   double visible_ = 0, u_p_ = 0, weight_underflow_ = 0, sums_ = 0, products_ = 0;
+  double likely_per_size_ = 0, likely_per_output_ = 0;
+  double per_squared_partial_ = 0, per_squared_output_ = 0;
   double per_size_ = 0, per_output_ = 0, exp_error_ = 0, underflow_ = 0, share_ = 0;
 };
 

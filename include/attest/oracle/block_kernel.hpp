@@ -489,6 +489,24 @@ struct KernelBody {
       }
     }
   }
+
+  // outputs[r·columns + t] += Σ e² v² over every `every`-th key.
+  [[gnu::always_inline]] static void squares(const ValueStep& step, std::size_t every) {
+    for (std::size_t row = 0; row < step.rows; ++row) {
+      const double* const e = step.exponentials + row * step.stride;
+      double* const to = step.outputs + row * step.columns;
+      for (std::size_t j = 0; j < step.count; j += every) {
+        const double rest =
+            step.exponential_rests ? step.exponential_rests[row * step.stride + j] : 0;
+        const V x = V::all(e[j] + rest);
+        const double* const v = step.values + j * step.columns;
+        for (std::size_t t = 0; t < step.columns; t += N) {
+          const V term = x * V::load(v + t);
+          (V::load(to + t) + term * term).store(to + t);
+        }
+      }
+    }
+  }
 };
 
 // The kernels as compiled for one instruction set.
@@ -499,6 +517,7 @@ struct Kernels {
   double (*exponentials)(double* scores, std::size_t count, double maximum);
   void (*outputs)(const ValueStep&);
   void (*sizes)(const ValueStep&, std::size_t every);
+  void (*squares)(const ValueStep&, std::size_t every);
   void (*split_scores)(const ScoreStep&);
   double (*split_biased_scores)(const RowStep&);
   void (*split_exponentials)(double* scores, double* rests, std::size_t count, double maximum,
@@ -520,6 +539,9 @@ struct Kernels {
     target static void sizes(const ValueStep& step, std::size_t every) {                          \
       Body::sizes(step, every);                                                                   \
     }                                                                                             \
+    target static void squares(const ValueStep& step, std::size_t every) {                        \
+      Body::squares(step, every);                                                                 \
+    }                                                                                             \
     target static void split_scores(const ScoreStep& step) { Body::split_scores(step); }          \
     target static double split_biased_scores(const RowStep& step) {                               \
       return Body::split_biased_scores(step);                                                     \
@@ -530,8 +552,8 @@ struct Kernels {
     }                                                                                             \
     target static void split_outputs(const ValueStep& step) { Body::split_outputs(step); }        \
     static constexpr Kernels kernels{                                                             \
-        label, scores,       biased_scores,       exponentials,       outputs,                    \
-        sizes, split_scores, split_biased_scores, split_exponentials, split_outputs};             \
+        label,   scores,       biased_scores,       exponentials,       outputs,      sizes,      \
+        squares, split_scores, split_biased_scores, split_exponentials, split_outputs};           \
   };
 
 ATTEST_ORACLE_KERNELS(BaselineKernels, "baseline", 2, )

@@ -263,7 +263,9 @@ class GradientJudge {
     double ours, claimed;
   };
   Sum sum(double terms) const {
-    return {1.01 * (terms + 2) * u, compounded((terms + 1) * claim_.accumulate.unit_roundoff())};
+    return {1.01 * (terms + 2) * u, compounded((terms + 1) * std::max(claim_.accumulate_roundoff(),
+                                                                      claim_.output_roundoff()) +
+                                               2 * claim_.input_roundoff())};
   }
   // Adds factor·x, and what is lost of it.
   void add(const Real& x, double radius, double tolerance, double factor, const Sum& roundings,
@@ -274,7 +276,9 @@ class GradientJudge {
     sums.value[n] += x * Real(factor);
     sums.radius[n] += (radius + roundings.ours * size) * f + smallest;
     sums.tolerance[n] += (tolerance + roundings.claimed * (size + tolerance)) * f +
-                         claim_.accumulate.smallest_subnormal();
+                         std::max(claim_.accumulate.smallest_subnormal(),
+                                  claim_.output_accumulator().smallest_subnormal()) +
+                         claim_.input_underflow() * (1 + f + size + tolerance);
   }
 
   void add_head(const GradientSums<Real>& head, GradientSums<Real>& all, std::size_t heads,

@@ -34,7 +34,8 @@ void tolerate_row_gradient(const Rule& rule, const Precision& claim, const RowDa
                            const double* d_output, double d_log_sum_exp, double log_sum_exp,
                            double log_sum_exp_error, RowGradientTolerance& result) {
   const std::size_t keys = row.key_count;
-  const double u_a = claim.accumulate.unit_roundoff(), u_s = claim.softmax.unit_roundoff();
+  const double u_a = std::max(claim.accumulate_roundoff(), claim.output_roundoff());
+  const double u_s = claim.softmax.unit_roundoff(), u_i = claim.input_roundoff();
   const double u = std::max(u_a, u_s);
   // d_p and D may be stored as scores are, d_s as weights are
   const double u_stored = std::max(coarser_roundoff(claim.scores, claim.accumulate),
@@ -43,17 +44,22 @@ void tolerate_row_gradient(const Rule& rule, const Precision& claim, const RowDa
   const double u_d_scores = std::max(u_stored, coarser_roundoff(claim.weights, claim.accumulate));
   const double smallest =
       std::max({claim.accumulate.smallest_subnormal(), claim.softmax.smallest_subnormal(),
+                claim.output_accumulator().smallest_subnormal(), claim.input_underflow(),
                 u_d_scores > 0 ? claim.scores.smallest_subnormal() : 0,
                 u_d_scores > 0 ? claim.weights.smallest_subnormal() : 0});
-  const double range = std::min({claim.accumulate.largest, claim.softmax.largest,
-                                 claim.scores.largest, claim.weights.largest});
+  const double range =
+      std::min({claim.accumulate.largest, claim.output_accumulator().largest,
+                claim.input ? claim.input->largest : HUGE_VAL, claim.softmax.largest,
+                claim.scores.largest, claim.weights.largest});
   const double exp_error = std::expm1(claim.exp_error * u_s);
   const double normal = std::ldexp(1.0, claim.softmax.min_exponent);
   const double c = std::fabs(scale_value<double>(rule.scale, row.width)) * (1 + 0x1p-50);
 
   for (auto* zero : {&result.weights, &result.scores, &result.products}) zero->assign(keys, 0);
   result.vacuous = false;
-  result.overflows = score_tolerance.may_overflow;
+  // inputs rounded to a format of less range than float32 may underflow as well: not bounded here
+  result.overflows = score_tolerance.may_overflow ||
+                     (claim.input && claim.input->min_exponent > formats::float32.min_exponent);
 
   // p_j: e_j/Σ e as in the forward pass, or exp(x_j − lse) by a stored log-sum-exp
   const std::vector<double> folded = folded_score_errors(claim, row, exact, score_tolerance.biased);
@@ -63,7 +69,8 @@ void tolerate_row_gradient(const Rule& rule, const Precision& claim, const RowDa
     ++visible;
     const double p = exact.weights[j];
     const double argument = folded[j] + log_sum_exp_error +
-                            2 * u_s * (std::fabs(log_sum_exp) + exact.below_maximum[j] + folded[j]);
+                            (2 + claim.exp_argument_error) * u_s *
+                                (std::fabs(log_sum_exp) + exact.below_maximum[j] + folded[j]);
     double again = p == 0 ? 0 : p * (std::expm1(argument) * (1 + exp_error) + exp_error);
     again += std::min(p + again, normal);
     again += u_weights * (p + again) + smallest;
@@ -75,7 +82,7 @@ void tolerate_row_gradient(const Rule& rule, const Precision& claim, const RowDa
   // d_p_j and D: Σ p d_p, or rowsum(d_output ∘ output) of the output as it is stored
   const auto columns = static_cast<double>(row.value_width);
   std::vector<double> d_weight_error(keys, 0);
-  const double products_u = detail::compounded(columns * u_a);
+  const double products_u = detail::compounded(columns * u_a + 2 * u_i);
   const double sums_u = detail::compounded((visible + 4) * u + u_stored);
   double of_weights = (visible + 1) * smallest;
   for (std::size_t j = 0; j < keys; ++j) {

@@ -115,7 +115,7 @@ class RangeJudge {
   RangeJudge(const Problem& problem, const Precision& claim, const Kernels& kernels, bool blocks)
       : problem_(problem), claim_(claim) {
     if (!blocks) return;
-    block_.emplace(problem, kernels);
+    block_.emplace(problem, kernels, claim.weights.precision < claim.softmax.precision);
     quick_.emplace(problem, claim);
   }
 
@@ -287,6 +287,7 @@ inline void judge_rows(const Problem& problem, const Precision& claim, const Jud
     }
   }
   judges.clear();
+  output.bound = claim.weight_rounding ? Bound::replay : Bound::likely;
   if (worst.excess >= 0) {
     HeadArrays arrays(problem, worst.batch, worst.head, false);
     RangeJudge(problem, claim, kernels, false)

@@ -122,8 +122,8 @@ double tolerate_log_sum_exp(const Precision& claim, const RowData& row,
     ++visible;
     sum += weights.e[j];
     deviation += weights.deviation[j];
-    largest_error =
-        std::max(largest_error, folded[j] + 2 * u_s * (exact.below_maximum[j] + folded[j]));
+    largest_error = std::max(largest_error, folded[j] + (2 + claim.exp_argument_error) * u_s *
+                                                            (exact.below_maximum[j] + folded[j]));
     if (exact.below_maximum[j] == 0)
       maximum = std::fabs(static_cast<double>(exact.scores[j].biased));
   }

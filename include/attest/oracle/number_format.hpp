@@ -70,13 +70,18 @@ inline constexpr NumberFormat bfloat16{"bfloat16", 8, -126, 127, 0x1.fep127, tru
 inline constexpr NumberFormat float8_e4m3fn{"float8_e4m3fn", 4, -6, 8, 448, false};
 inline constexpr NumberFormat float8_e5m2{"float8_e5m2", 3, -14, 15, 57344, true};
 
+// What tensor cores read of float32 operands, and what those of Hopper hold sums of 8-bit products
+// in. No array of a capture has them.
+inline constexpr NumberFormat tensorfloat32{"tensorfloat32", 11, -126, 127, 0x1.ffcp127, true};
+inline constexpr NumberFormat e8m13{"e8m13", 14, -126, 127, 0x1.fff8p127, true};
+
 }  // namespace formats
 
 // The format called `name`, or null.
 inline const NumberFormat* number_format(std::string_view name) {
   for (const NumberFormat* format :
        {&formats::float64, &formats::float32, &formats::float16, &formats::bfloat16,
-        &formats::float8_e4m3fn, &formats::float8_e5m2})
+        &formats::float8_e4m3fn, &formats::float8_e5m2, &formats::tensorfloat32, &formats::e8m13})
     if (format->name == name) return format;
   return nullptr;
 }

@@ -4,14 +4,24 @@
 // Precision: the arithmetic a subject claims to use, step by step. Tolerances follow from it and
 // from the data alone.
 #pragma once
-#include <attest/oracle/call.hpp>
-#include <attest/oracle/problem.hpp>
+#include <attest/oracle/number_format.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
 
 namespace attest::oracle {
+
+// How weights are rounded to their format, where that is known: e_j over the running maximum of an
+// online softmax, tile by tile from the first key or from the last, or e_j/Σ e.
+enum class WeightRounding { running_maximum, running_maximum_from_last, normalized };
+
+constexpr const char* to_string(WeightRounding rounding) {
+  return rounding == WeightRounding::running_maximum             ? "running-maximum"
+         : rounding == WeightRounding::running_maximum_from_last ? "running-maximum-from-last"
+                                                                 : "normalized";
+}
 
 struct Precision {
   NumberFormat accumulate;  // products q·k and p·v are rounded to and summed in this, in any order
@@ -28,6 +38,51 @@ struct Precision {
   // glibc's libmvec manual (4 ulp), OpenCL C 3.0 §7.4 (exp 3 ulp, tanh 5 ulp).
   double exp_error = 8;
   double tanh_error = 10;
+  // Further relative error of exp(−y) in the same units for each unit of y: of an exp2 whose
+  // argument is y log₂e, rounded.
+  double exp_argument_error = 0;
+
+  // q, k and v are rounded to this before they are multiplied. Absent: taken as they are.
+  std::optional<NumberFormat> input = std::nullopt;
+  // Sums of p·v, where they are held in another format than sums of q·k.
+  std::optional<NumberFormat> accumulate_output = std::nullopt;
+  // Sums are cut off instead of rounded, and so are inputs: see roundoff_when_cut.
+  bool truncating = false;
+  // Weights are rounded to their format before they are divided by their sum, as fused kernels do:
+  // what underflows there is small beside the largest weight.
+  bool unnormalized_weights = false;
+  std::optional<WeightRounding> weight_rounding = std::nullopt;
+  std::string preset = {};  // by which name it was claimed; empty: none
+
+  // A sum cut off. Fasi, Higham, Mikaitis and Pranesh (PeerJ Comput. Sci. 7:e330, 2021): a tensor
+  // core aligns a block of products and the sum so far to the largest of them, cuts each off there
+  // and cuts off their sum. Per block of b products at most b of the addends lose up to 2 u of the
+  // largest, their sum 2 u of itself: over n products (1 + 1/b) n·2 u of Σ|x|. Blocks have 4
+  // products at least (V100), so 2.5 n u; a sum cut off after each addition loses 2 n u.
+  static constexpr double roundoff_when_cut = 2.5;
+  double accumulate_roundoff() const { return roundoff(accumulate); }
+  const NumberFormat& output_accumulator() const {
+    return accumulate_output ? *accumulate_output : accumulate;
+  }
+  double output_roundoff() const { return roundoff(output_accumulator()); }
+  // Of a number of q, k or v.
+  double input_roundoff() const {
+    return input ? (truncating ? 2 : 1) * input->unit_roundoff() : 0;
+  }
+  double input_underflow() const { return input ? input->smallest_subnormal() : 0; }
+  // What a weight may lose below its format's normal numbers, p_max being the largest weight.
+  double weight_underflow(double largest_weight) const {
+    const bool underflows =
+        weights.precision < softmax.precision || weights.min_exponent > softmax.min_exponent;
+    return underflows ? weights.smallest_subnormal() * (unnormalized_weights ? largest_weight : 1)
+                      : 0;
+  }
+  bool input_holds(double x) const { return !input || input->holds(x); }
+
+ private:
+  double roundoff(const NumberFormat& format) const {
+    return (truncating ? roundoff_when_cut : 1) * format.unit_roundoff();
+  }
 };
 
 // The usual arithmetic of a framework that takes and returns `format`: float64 and float32
@@ -37,38 +92,6 @@ inline Precision usual_precision(const NumberFormat& format) {
   const bool narrow = format.precision < formats::float32.precision;
   const NumberFormat& wide = narrow ? formats::float32 : format;
   return {wide, format, wide, format, format};
-}
-
-// What the call claims: the usual arithmetic of its formats, changed by what its options name.
-// Throws BadCall for a claim nobody knows.
-inline Precision claimed_precision(const Call& call, const Problem& problem) {
-  Precision claimed = usual_precision(problem.format);
-  if (problem.output) claimed.output = *problem.output->got.format();
-
-  for (const auto& [key, value] : call.precision) {
-    NumberFormat* step = key == "accumulate" ? &claimed.accumulate
-                         : key == "scores"   ? &claimed.scores
-                         : key == "softmax"  ? &claimed.softmax
-                         : key == "weights"  ? &claimed.weights
-                                             : nullptr;
-    if (step) {
-      const auto* name = std::get_if<std::string>(&value);
-      const NumberFormat* format = name ? number_format(*name) : nullptr;
-      if (!format)
-        throw BadCall("precision \"" + key + "\": " + (name ? "found \"" + *name + "\", " : "") +
-                      "expected float64, float32, float16, bfloat16, float8_e4m3fn or float8_e5m2");
-      *step = *format;
-    } else if (key == "tile") {
-      const auto* tile = std::get_if<std::int64_t>(&value);
-      if (!tile || *tile < 0)
-        throw BadCall("precision \"tile\": expected 0 (whole) or a number of keys");
-      claimed.tile = static_cast<std::size_t>(*tile);
-    } else {
-      throw BadCall("unknown precision \"" + key +
-                    "\"; known are accumulate, scores, softmax, weights, tile");
-    }
-  }
-  return claimed;
 }
 
 }  // namespace attest::oracle

@@ -20,24 +20,49 @@ namespace attest::oracle {
 
 // In order of weight: an output is as its worst element, a call as its worst output.
 enum class Verdict {
-  pass,            // within what the claimed arithmetic may lose
+  pass,            // within what the claimed arithmetic may lose, and where that is known, within
+                   // what its roundings reach if they are independent
   no_certificate,  // neither can be proved: the scores decide nothing at this precision, or the
                    // call is not defined here
+  suspect,         // further off than independent roundings reach but once in a million outputs,
+                   // yet the worst case of the claimed arithmetic is
   fail             // certainly further from the exact result than the claimed arithmetic can be
 };
 
 constexpr const char* to_string(Verdict verdict) {
-  return verdict == Verdict::pass ? "pass" : verdict == Verdict::fail ? "fail" : "no_certificate";
+  switch (verdict) {
+    case Verdict::pass:
+      return "pass";
+    case Verdict::no_certificate:
+      return "no_certificate";
+    case Verdict::suspect:
+      return "suspect";
+    case Verdict::fail:
+      return "fail";
+  }
+  return "";
+}
+
+// By which bound an output passes.
+enum class Bound {
+  worst_case,  // whatever direction the roundings of the claimed arithmetic take
+  likely,      // what they reach if they are independent, with probability 1 − 10^-6
+  replay       // the same roundings of weights again, and the worst case of the rest
+};
+
+constexpr const char* to_string(Bound bound) {
+  return bound == Bound::worst_case ? "worst_case" : bound == Bound::likely ? "likely" : "replay";
 }
 
 // One element, what it is and what it should be.
 struct Element {
   std::array<std::size_t, 4> index{};  // batch, head, row, column
   double got = 0;
-  Enclosure exact;       // meaningful where `expected` accepts nothing special
-  bool enclosed = true;  // whether `exact` and `allowed` could be had at all
-  Special expected;      // NaN, ∞ … where no number is expected
-  double allowed = 0;    // largest |got − exact| of the claimed arithmetic
+  Enclosure exact;           // meaningful where `expected` accepts nothing special
+  bool enclosed = true;      // whether `exact` and `allowed` could be had at all
+  Special expected;          // NaN, ∞ … where no number is expected
+  double allowed = 0;        // largest |got − exact| of the claimed arithmetic
+  double likely = HUGE_VAL;  // what independent roundings reach; ∞: not known
   // Of an output: the least and the greatest of the values its query may see. A number certainly
   // beyond them, roundings included, is no blend of them: something else took part.
   double lowest = 0, highest = 0;
@@ -51,7 +76,7 @@ struct Element {
     if (expected.any()) return verdict == Verdict::pass ? 0 : HUGE_VAL;
     if (!std::isfinite(got)) return verdict == Verdict::pass ? 0 : HUGE_VAL;
     const double error = exact.farthest(got);
-    return error == 0 ? 0 : error / allowed;
+    return error == 0 ? 0 : error / std::min(allowed, verdict == Verdict::fail ? allowed : likely);
   }
 };
 
@@ -61,9 +86,11 @@ struct OutputReport {
   Verdict verdict = Verdict::pass;
   std::size_t elements = 0;
   std::size_t failed = 0;
+  std::size_t suspected = 0;
   std::size_t undecided = 0;
   std::size_t unspecified = 0;  // of them, elements the definition says nothing about
   std::size_t beyond_hull = 0;  // of the failed ones, those that are no blend of the visible values
+  Bound bound = Bound::worst_case;
   std::optional<Element> worst;  // of the gravest verdict the one furthest off
 
   void count(const Element& element) {
@@ -74,6 +101,7 @@ struct OutputReport {
     }
     failed += element.verdict == Verdict::fail;
     beyond_hull += element.beyond_hull;
+    suspected += element.verdict == Verdict::suspect;
     undecided += element.verdict == Verdict::no_certificate;
     consider(element);
   }
@@ -89,6 +117,7 @@ struct OutputReport {
   void add(const OutputReport& other) {
     elements += other.elements;
     failed += other.failed;
+    suspected += other.suspected;
     undecided += other.undecided;
     unspecified += other.unspecified;
     beyond_hull += other.beyond_hull;

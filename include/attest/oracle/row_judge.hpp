@@ -8,7 +8,9 @@
 // enclosure in double: it begins with the second.
 #pragma once
 #include <attest/oracle/double_double.hpp>
+#include <attest/oracle/likely_tolerance.hpp>
 #include <attest/oracle/problem.hpp>
+#include <attest/oracle/replay.hpp>
 #include <attest/oracle/report.hpp>
 #include <attest/oracle/score_tolerance.hpp>
 #include <attest/oracle/special.hpp>
@@ -68,6 +70,7 @@ class RowJudge {
   RowJudge(const Problem& problem, const Precision& claim, const RowData& head)
       : problem_(problem),
         claim_(claim),
+        reach_(likely_reach(problem.output ? problem.output->got.size() : 1)),
         head_arithmetic_(problem.rule, claim, head),
         head_is_finite_(all_finite(head.keys, head.key_count * head.width) &&
                         all_finite(head.values, head.key_count * head.value_width)) {}
@@ -139,9 +142,12 @@ class RowJudge {
     enclose_scores(problem_.rule, task.row, task.got_scores != nullptr, found.exact);
     task.arithmetic.tolerate(task.row, found.exact, found.score_tolerance);
     enclose_outputs(task.row, found.exact);
-    if (found.exact.bounded)
+    if (found.exact.bounded) {
       tolerate_outputs(claim_, task.row, found.exact, found.score_tolerance.biased,
                        found.tolerance);
+      tolerate_likely(claim_, task.row, found.exact, found.score_tolerance, reach_,
+                      found.tolerance);
+    }
     bool decided = true;
     if (task.got_scores) decided = judge_scores(task, found);
     if (task.got_outputs) decided = judge_outputs(task, found) && decided;
@@ -278,9 +284,13 @@ class RowJudge {
       const auto outside = [&](double lowest, double highest) {
         return beyond(got, lowest, highest, tolerance.beyond_hull[t], format);
       };
+      element.likely = allowed(tolerance.likely[t], element.exact, format);
+      const Decision likely = decide(got, element.exact, element.likely, format);
       const bool decidable = !tolerance.vacuous[t] && !may_overflow;
-      if (decidable && direct == Decision::within) {
+      if (decidable && direct == Decision::within && likely != Decision::beyond) {
         element.verdict = Verdict::pass;
+        // nearer to the bound than the exact value is known
+        if (likely == Decision::open && std::isfinite(element.likely)) all_decided = false;
       } else if (may_overflow
                      // then 0 may be right as well, for a guarded row, and ∞ or NaN
                      ? std::isfinite(got) &&
@@ -290,6 +300,8 @@ class RowJudge {
         element.beyond_hull = std::isfinite(got) && outside(element.lowest, element.highest);
       } else if (may_overflow) {
         element.open = out_of_range;
+      } else if (likely == Decision::beyond) {
+        element.verdict = Verdict::suspect;
       } else if (!std::isfinite(element.allowed)) {
         element.open = bound_is_void;
       } else if (tolerance.vacuous[t]) {
@@ -303,7 +315,35 @@ class RowJudge {
       held_may_decide = held_may_decide || !decidable;
     }
     if (held_may_decide) all_decided = judge_held(task, found) && all_decided;
+    if (claim_.weight_rounding && !task.special && !may_overflow && found.exact.bounded)
+      all_decided = judge_replayed(task, found).value_or(all_decided);
     return all_decided;
+  }
+
+  // The verdict where the claim says how weights are rounded. Returns whether a wider arithmetic
+  // could decide no more; nothing where there is no such verdict.
+  template <class Real>
+  std::optional<bool> judge_replayed(const Task& task, const Findings<Real>& found) {
+    const NumberFormat& format = *problem_.output->got.format();
+    const Replay replay = replay_outputs(claim_, task.row, found.exact,
+                                         found.score_tolerance.biased, found.tolerance);
+    if (!replay.known) return std::nullopt;
+    bool decided = true;
+    for (std::size_t t = 0; t < task.row.value_width; ++t) {
+      Element& element = outputs[t];
+      if (element.beyond_hull) continue;
+      element.exact = replay.outputs[t];
+      element.allowed = allowed(replay.tolerance[t], element.exact, format);
+      element.likely = std::numeric_limits<double>::infinity();
+      element.reading = "weights rounded again as claimed";
+      element.open.clear();
+      const Decision decision = decide(element.got, element.exact, element.allowed, format);
+      element.verdict = verdict_of(decision);
+      if (decision != Decision::open) continue;
+      element.open = not_enclosed;
+      decided = false;
+    }
+    return decided;
   }
 
   // Whether `got` is certainly no blend of values from lowest to highest, whatever their weights;
@@ -362,6 +402,7 @@ class RowJudge {
       Element second = element;
       second.reading = "scores rounded to " + std::string(claim_.scores.name);
       second.beyond_hull = false;
+      second.likely = std::numeric_limits<double>::infinity();
       second.open.clear();
       second.verdict = Verdict::pass;
       if (whole.any()) {
@@ -394,6 +435,7 @@ class RowJudge {
 
   const Problem& problem_;
   const Precision& claim_;
+  double reach_;  // of independent roundings
   ScoreArithmetic head_arithmetic_;
   bool head_is_finite_;
 };

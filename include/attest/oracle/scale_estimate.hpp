@@ -187,7 +187,7 @@ class ScaleSample {
   double noise(double keys, double o, double squared, double size) const {
     const NumberFormat& format = *problem_.output->got.format();
     const double u_p = std::max(claim_.weights.unit_roundoff(), claim_.scores.unit_roundoff());
-    const double u_a = claim_.accumulate.unit_roundoff();
+    const double u_a = claim_.output_roundoff();
     const double rounding = format.half_ulp(std::fabs(o));
     return rounding * rounding + u_p * u_p * squared + keys * u_a * u_a * size * size +
            std::numeric_limits<double>::min();

@@ -10,7 +10,8 @@
 //   scale may be applied to q, to k, to the product, or by its root to both; at worst √(1/√d) is
 //   taken on both sides, each with two roundoffs of its own and one of its product. What is exact
 //   loses nothing: a sum of products that are all multiples of one power of two and small enough,
-//   and a scale that is a power of four, if operands fit the format and do not underflow.
+//   and a scale that is a power of four, if operands fit the format and do not underflow. Inputs
+//   rounded to a coarser format first add their roundoff once each.
 // A cap adds five roundings (the cap itself, a quotient by reciprocal, product, storing) and tanh's
 //   error, and multiplies the error so far by the derivative of tanh, at most
 //   4 exp(−2(|s| − error)/cap).
@@ -37,6 +38,9 @@ namespace attest::oracle {
 
 struct ScoreTolerance {
   std::vector<double> scaled, capped, biased;  // of each key, in order of the steps
+  // Of `biased`, what roundings of different keys may have in common: of the scale and of the query
+  // it multiplies, of inputs, of a function's own error, of sums that are cut off.
+  std::vector<double> systematic;
   std::vector<bool> overflows;  // of each key: some step may leave its format's range
   bool may_overflow = false;    // a visible key's may
 };
@@ -78,7 +82,7 @@ struct ScoreSizes {
   double bias;
 };
 struct ScoreLoss {
-  double scaled = 0, capped = 0, biased = 0;
+  double scaled = 0, capped = 0, biased = 0, systematic = 0;
   bool overflows = false;
 };
 
@@ -98,8 +102,8 @@ class ScoreLosses {
   ScoreLoss at_most(double query_size, double query_largest, double key_size, double key_largest,
                     const ScoreSizes& sizes) const {
     constexpr int far_below = INT_MIN / 4;  // so that nothing counts as exact
-    return losses({far_below, query_size, query_largest, false},
-                  {far_below, key_size, key_largest, false}, sizes, true, true);
+    return losses({far_below, query_size, query_largest, false, false},
+                  {far_below, key_size, key_largest, false, false}, sizes, true, true);
   }
 
  protected:
@@ -108,6 +112,7 @@ class ScoreLosses {
     int lowest_bit = INT_MAX;
     double size = 0, largest = 0;  // Σ|x|, max |x|
     bool held = true;              // by the format that scaled operands are held in
+    bool taken_exactly = true;     // the input format holds it
   };
 
   static constexpr double slightly_more = 1 + 0x1p-20;  // for the rounding of these bounds
@@ -121,6 +126,7 @@ class ScoreLosses {
       result.size += std::fabs(x[t]);
       result.largest = std::max(result.largest, std::fabs(x[t]));
       result.held = result.held && operand_format_.holds(x[t]);
+      result.taken_exactly = result.taken_exactly && claim_.input_holds(x[t]);
     }
     return result;
   }
@@ -139,7 +145,9 @@ class ScoreLosses {
   ScoreLoss losses(const Operand& query, const Operand& key, const ScoreSizes& sizes, bool visible,
                    bool any) const {
     ScoreLoss result;
-    double error = product_and_scale(query, key, sizes.product);
+    const ProductLoss of_product = product_and_scale(query, key, sizes.product);
+    double error = of_product.error;
+    result.systematic = of_product.systematic;
     bool overflows = product_overflows(query, key, sizes.product, sizes.scaled + error);
     if (error != 0 || any || !claim_.scores.holds(sizes.scaled))
       error += store(sizes.scaled + error) + smallest(claim_.scores);
@@ -152,6 +160,7 @@ class ScoreLosses {
               (5 * u + claim_.tanh_error * claim_.softmax.unit_roundoff()) * sizes.capped +
               (rule_.softcap + 1) * std::max(smallest(claim_.scores), smallest(claim_.softmax));
       error *= slightly_more;
+      result.systematic += claim_.tanh_error * claim_.softmax.unit_roundoff() * sizes.capped;
     }
     result.capped = error;
 
@@ -187,8 +196,8 @@ class ScoreLosses {
     const NumberFormat& format = claim_.accumulate;
     const int lowest = query.lowest_bit + key.lowest_bit;
     const double most = product_size * (1 + 0x1p-40);  // as computed in double
-    return lowest >= smallest_exponent(format) && most <= format.largest &&
-           most <= std::ldexp(1.0, lowest + format.precision);
+    return query.taken_exactly && key.taken_exactly && lowest >= smallest_exponent(format) &&
+           most <= format.largest && most <= std::ldexp(1.0, lowest + format.precision);
   }
 
   // The scale is a power of four, and both operands fit their format before and after it or its
@@ -203,20 +212,35 @@ class ScoreLosses {
     return survives(query) && survives(key);
   }
 
-  // The error of c q·k before it is stored.
-  double product_and_scale(const Operand& query, const Operand& key, double product_size) const {
-    const double u = std::max(claim_.accumulate.unit_roundoff(), claim_.scores.unit_roundoff());
-    double relative = 0, underflow = 0;
+  // The error of c q·k before it is stored, and what of it keys may share.
+  struct ProductLoss {
+    double error, systematic;
+  };
+  ProductLoss product_and_scale(const Operand& query, const Operand& key,
+                                double product_size) const {
+    const double u = std::max(claim_.accumulate_roundoff(), claim_.scores.unit_roundoff());
+    double sums = 0, shared = 0, underflow = 0;
     if (!product_is_exact(query, key, product_size)) {
-      relative += width_ * claim_.accumulate.unit_roundoff();
+      sums = width_ * claim_.accumulate_roundoff();
       underflow += width_ * (scale_ + 1) * smallest(claim_.accumulate);
     }
     if (!scale_is_exact(query, key)) {
-      relative += scale_roundings * u;
+      shared += scale_roundings * u;
       underflow +=
           smallest(operand_format_) * (1 + 0.5 * std::max(1.0, root_) * (query.size + key.size));
     }
-    return (std::expm1(relative) * scale_ * product_size + underflow) * slightly_more;
+    for (const Operand* x : {&query, &key})
+      if (!x->taken_exactly) shared += claim_.input_roundoff();
+    if (!query.taken_exactly || !key.taken_exactly)
+      underflow += claim_.input_underflow() * std::max({1.0, scale_, root_}) *
+                   (query.size + key.size + width_ * claim_.input_underflow());
+    if (claim_.truncating) shared += sums;
+    const double error =
+        (std::expm1(claim_.truncating ? shared : sums + shared) * scale_ * product_size +
+         underflow) *
+        slightly_more;
+    return {error, std::min(error, (std::expm1(shared) * scale_ * product_size + underflow) *
+                                       slightly_more)};
   }
 
   bool product_overflows(const Operand& query, const Operand& key, double product_size,
@@ -225,6 +249,9 @@ class ScoreLosses {
     const double reach =
         rule_.scale_by_square_roots ? scale_ * product_size : std::max(scale_, 1.0) * product_size;
     const double unscaled = rule_.scale_by_square_roots || scale_ == 0 ? 0 : scaled / scale_;
+    if (claim_.input && (leaves(*claim_.input, std::max(1.0, factor) * query.largest) ||
+                         leaves(*claim_.input, std::max(1.0, factor) * key.largest)))
+      return true;
     return reach > claim_.accumulate.largest || leaves(claim_.scores, scaled) ||
            leaves(claim_.scores, unscaled) || leaves(operand_format_, factor * query.largest) ||
            leaves(operand_format_, factor * key.largest);
@@ -255,6 +282,7 @@ class ScoreArithmetic : ScoreLosses {
     result.scaled.assign(row.key_count, 0);
     result.capped.assign(row.key_count, 0);
     result.biased.assign(row.key_count, 0);
+    result.systematic.assign(row.key_count, 0);
     result.overflows.assign(row.key_count, false);
     result.may_overflow = false;
     for (std::size_t j = 0; j < row.key_count; ++j) {
@@ -267,6 +295,7 @@ class ScoreArithmetic : ScoreLosses {
       result.scaled[j] = loss.scaled;
       result.capped[j] = loss.capped;
       result.biased[j] = loss.biased;
+      result.systematic[j] = std::min(loss.systematic, loss.biased);
       result.overflows[j] = loss.overflows;
       if (row.visible(j) && loss.overflows) result.may_overflow = true;
     }
@@ -294,7 +323,7 @@ class ScoreArithmetic : ScoreLosses {
           (products <= 1 || product_is_exact(query, keys_[j], score.product_size))) {
         low = high = claim_.accumulate.round(scaled);  // one rounding at most: of the only product
       } else {
-        const double before = product_and_scale(query, keys_[j], score.product_size);
+        const double before = product_and_scale(query, keys_[j], score.product_size).error;
         low = scaled - before;
         high = scaled + before;
       }

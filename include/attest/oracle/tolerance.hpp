@@ -21,7 +21,8 @@
 //   Whatever the weights, a blend of the visible values stays in their hull: where that is the
 //   smaller bound the scores decide nothing, and a result within tolerance proves nothing.
 // Sums. Rounding the weights: u_p Σ p|v|, or u_p Σ p|v − o| where rounded weights are summed too.
-//   The output: (N + 2T) u_a Σ p|v|. The denominator and the division: (N + 1 + 2T) u_s |o|.
+//   The output: (N + 2T) u_a Σ p|v|, and u_i Σ p|v| where values are rounded to an input format
+//   first. The denominator and the division: (N + 1 + 2T) u_s |o|.
 //   n roundings compound to at most n u/(1 − n u); where n u reaches 0.9 the bound is void.
 //   Rounding the result: half a unit in its last place.
 #pragma once
@@ -44,6 +45,11 @@ struct RowTolerance {
   std::vector<bool> vacuous;            // any blend of the visible values is within `outputs`
   std::vector<double> lowest, highest;  // of the values that each output's query may see
   std::vector<double> beyond_hull;      // how far beyond these the sums' roundings carry a blend
+  // What independent roundings reach, beyond which they go hardly ever (likely_tolerance.hpp); at
+  // most `folded_outputs`. ∞: nothing is known of them either.
+  std::vector<double> likely;
+  // What sums below their format's range may add, part of `outputs`.
+  std::vector<double> underflow;
 };
 
 namespace detail {
@@ -101,7 +107,8 @@ inline WeightDeviations weight_deviations(const Precision& claim, const RowData&
   for (std::size_t j = 0; j < row.key_count; ++j) {
     if (!row.visible(j)) continue;
     const double y = below_maximum[j];
-    const double argument = argument_error[j] + 2 * u_s * (y + argument_error[j] + shift);
+    const double argument =
+        argument_error[j] + (2 + claim.exp_argument_error) * u_s * (y + argument_error[j] + shift);
     const double e = std::exp(-y);
     double deviation = argument < 0.5 ? e * (std::expm1(argument) * (1 + exp_error) + exp_error)
                        : argument == infinity ? infinity
@@ -126,11 +133,6 @@ void tolerate_outputs(const Precision& claim, const RowData& row, const RowEnclo
   const double u_s = claim.softmax.unit_roundoff();
   const bool weights_rounded = claim.weights.precision < claim.softmax.precision;
   const double u_p = weights_rounded ? claim.weights.unit_roundoff() : 0;
-  const double weight_underflow =
-      weights_rounded || claim.weights.min_exponent > claim.softmax.min_exponent
-          ? claim.weights.smallest_subnormal()
-          : 0;
-
   double visible = 0, largest_score = 0;
   for (std::size_t j = 0; j < keys; ++j)
     if (row.visible(j)) {
@@ -149,11 +151,15 @@ void tolerate_outputs(const Precision& claim, const RowData& row, const RowEnclo
       detail::weight_deviations(claim, row, exact.below_maximum, score_error, rescale_count);
   const detail::WeightDeviations folded =
       detail::weight_deviations(claim, row, exact.below_maximum, folded_error, rescale_count);
+  // the subject's weights may be larger than exact ones, and so what is lost beside the largest
+  const double weight_underflow =
+      std::min(claim.weight_underflow(1),
+               claim.weight_underflow(folded.smallest_sum > 0 ? 1 / folded.smallest_sum : 1));
   const double sums = detail::compounded((visible + 1 + 2 * rescale_count) * u_s);
-  const double products =
-      detail::compounded((visible + 2 * rescale_count) * claim.accumulate.unit_roundoff());
+  const double products = detail::compounded(
+      (visible + 2 * rescale_count) * claim.output_roundoff() + claim.input_roundoff());
   const double smallest =
-      std::max(claim.accumulate.smallest_subnormal(), claim.softmax.smallest_subnormal());
+      std::max(claim.output_accumulator().smallest_subnormal(), claim.softmax.smallest_subnormal());
 
   // Σ |ê_j − e_j| / Σ ê for a key; 0/0 is no bound
   const auto share = [](double deviation, double sum) {
@@ -204,16 +210,21 @@ void tolerate_outputs(const Precision& claim, const RowData& row, const RowEnclo
   result.folded_outputs.assign(columns, 0);
   result.beyond_hull.assign(columns, 0);
   result.vacuous.assign(columns, false);
+  result.underflow.assign(columns, 0);
   for (std::size_t t = 0; t < columns; ++t) {
     const double o = exact.outputs[t].high;
     const double hull = std::max({result.highest[t] - o, o - result.lowest[t], 0.0});
     const double size = std::min(weighted[t], largest[t]);
     const double rounded_weights = u_p * std::max(size, std::min(centred_weights[t], hull));
-    const double of_sums =
-        ((rounded_weights + products * (1 + u_p) * size + underflow[t]) * (1 + sums) +
-         sums * (std::fabs(o) + std::min(folded_blend[t], hull)) +
-         (visible + 1) * smallest * (1 + sums) + claim.output.smallest_subnormal()) *
-        (1 + 0x1p-20);
+    result.underflow[t] = (((visible + 1) * smallest + claim.input_underflow()) * (1 + sums) +
+                           claim.output.smallest_subnormal()) *
+                          (1 + 0x1p-20);
+    double of_sums = ((rounded_weights + products * (1 + u_p) * size + underflow[t]) * (1 + sums) +
+                      sums * (std::fabs(o) + std::min(folded_blend[t], hull))) *
+                         (1 + 0x1p-20) +
+                     result.underflow[t];
+    // a value beyond the input format's range becomes infinite there
+    if (claim.input && !std::isfinite(claim.input->round(largest[t]))) of_sums = infinity;
     result.outputs[t] = std::min(blend[t], hull) * (1 + 0x1p-20) + of_sums;
     result.folded_outputs[t] = std::min(folded_blend[t], hull) * (1 + 0x1p-20) + of_sums;
     result.beyond_hull[t] = of_sums;
@@ -224,8 +235,8 @@ void tolerate_outputs(const Precision& claim, const RowData& row, const RowEnclo
 // Whether `format` is coarser than what the result was computed in, so that storing it rounds once
 // more.
 inline double output_rounding(const Precision& claim, const NumberFormat& format, double size) {
-  const bool coarser =
-      format.precision < claim.softmax.precision || format.precision < claim.accumulate.precision;
+  const bool coarser = format.precision < claim.softmax.precision ||
+                       format.precision < claim.output_accumulator().precision;
   return coarser && std::isfinite(size) ? format.half_ulp(size) : 0;
 }
 

@@ -7,6 +7,7 @@
 #include <attest/oracle/gradient_judge.hpp>
 #include <attest/oracle/judge_rows.hpp>
 #include <attest/oracle/other_readings.hpp>
+#include <attest/oracle/precision_presets.hpp>
 #include <attest/oracle/scale_estimate.hpp>
 
 #include <algorithm>

@@ -213,6 +213,8 @@ Options parse_options(std::string_view json, const std::filesystem::path& name) 
       options.layout = to_layout(value, with_key(where, key));
     else if (key == "attributes")
       options.attributes = members(value, where, key, to_attribute);
+    else if (key == "precision" && value.is_string())
+      options.precision["preset"] = value.get<std::string>();
     else if (key == "precision")
       options.precision = members(value, where, key, to_attribute);
     else if (key == "formats")
