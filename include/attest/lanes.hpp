@@ -34,15 +34,17 @@ constexpr T folded(T (&lane)[width], Operation operation) {
 // The same lanes in vectors of Width, of which N is a multiple.
 template <size_t Width, class T, class Operation>
 inline T folded_vector(const typename VectorOf<T, Width>::type& lane, Operation operation) {
-  if constexpr (Width == 1) {
-    return lane[0];
-  } else {
-    T numbers[Width];
-    VectorOf<T, Width>::write(lane, numbers);
-    using Half = VectorOf<T, Width / 2>;
-    return folded_vector<Width / 2, T>(
-        operation(Half::read(numbers), Half::read(numbers + Width / 2)), operation);
-  }
+  static_assert(Width == 8 || Width == 4 || Width == 2);
+  if constexpr (Width == 2)
+    return operation(lane[0], lane[1]);
+  else if constexpr (Width == 4)
+    return folded_vector<2, T>(operation(__builtin_shufflevector(lane, lane, 0, 1),
+                                         __builtin_shufflevector(lane, lane, 2, 3)),
+                               operation);
+  else
+    return folded_vector<4, T>(operation(__builtin_shufflevector(lane, lane, 0, 1, 2, 3),
+                                         __builtin_shufflevector(lane, lane, 4, 5, 6, 7)),
+                               operation);
 }
 template <size_t Width, class T, size_t N, class Operation>
 inline T folded_in_vectors(const T (&x)[N], Operation operation) {
@@ -66,10 +68,11 @@ inline T folded_in_vectors(const T (&x)[N], Operation operation) {
   return folded_vector<Width, T>(lane[0], operation);
 }
 
-// The widest vector of which rows of N are made, or 1.
+// The widest vector of which rows of N are made, or 1. Not of 64 bytes: GCC writes 32 at a time
+// unless told otherwise, and what was written in two parts the processor is slow to read as one.
 template <class T, size_t N>
 constexpr size_t whole_vector() {
-  size_t width = has_vectors<T> ? vector_bytes / sizeof(T) : 1;
+  size_t width = has_vectors<T> ? (vector_bytes < 32 ? vector_bytes : 32) / sizeof(T) : 1;
   while (N % width != 0) width /= 2;
   return width;
 }
