@@ -45,7 +45,6 @@ const Listed all_listed[] = {
     {"the backward pass inherits the zero probabilities", {"rows of an underflowing sum zero"}},
     {"un-normalised P@V accumulates and/or no max subtraction",
      {"values accumulated before the division", "maximum not subtracted"}},
-    {"no max subtraction", {"maximum not subtracted"}},
     {"accumulates sum exp(s-m)*v before dividing by the sum",
      {"values accumulated before the division"}},
     {"softmax without max subtraction: exp underflows to 0 so the +1e-6",
@@ -58,8 +57,12 @@ const Listed all_listed[] = {
      {"fixed scale", "softmax over the whole matrix"}},
     {"no scaling by 1/sqrt(d)", {"scale missing"}},
     {"causal mask aligned top-left", {"causal mask aligned top-left"}},
+    {"causal offset has the wrong sign: with cached keys query rows see nothing, finite fill makes "
+     "them mean(V); gradients are wrong",
+     {"causal offset of the wrong sign", "log-sum-exp rounds the sum away in the backward pass"}},
     {"causal offset has the wrong sign", {"causal offset of the wrong sign"}},
     {"the vector exp is a low-degree polynomial", {"exponential inaccurate"}},
+    {"no max subtraction", {"maximum not subtracted"}},
     // notes of the captures of onnxruntime, whose list has no column of its own for reasons
     {"S=1, 3 new keys, past 2: keys 3,4 must be masked", {"causality dropped"}},
     {"same, opset 24", {"causality dropped"}},

@@ -52,14 +52,14 @@ struct Finding {
 };
 
 struct Diagnosis {
-  std::vector<Finding> findings;   // the likeliest first; one: it is unique
+  std::vector<Finding> findings;   // the likeliest first; one: it is unique, unless by its bound
   std::vector<std::string> hints;  // where there is none: what is known
   std::size_t rows = 0;            // looked at
   std::size_t all_rows = 0;
   std::string reading;   // of the dialect's text, where it is not the first
   bool complete = true;  // every fault was tried; false: there was no time for some
 
-  bool unique() const { return findings.size() == 1; }
+  bool unique() const { return findings.size() == 1 && !findings.front().as_inaccurate; }
 };
 
 namespace detail {
@@ -91,6 +91,7 @@ class Diagnostician {
       }
     if (everywhere_.empty() && confined_.empty()) try_overflow();
     if (everywhere_.empty() && confined_.empty()) try_fitted();
+    if (everywhere_.empty() && confined_.empty()) try_backward();
     if (everywhere_.empty() && confined_.empty()) try_keys();
     if (everywhere_.empty() && confined_.empty()) try_pairs();
     if (everywhere_.empty() && confined_.empty()) try_as_inaccurate();
@@ -152,7 +153,10 @@ class Diagnostician {
     Finding finding;
     finding.faults = hypothesis.faults;
     if (outside.empty()) {
-      if (whole_fits(hypothesis, *fit)) keep(everywhere_, finding, *fit);
+      if (whole_fits(hypothesis, *fit))
+        keep(everywhere_, finding, *fit);
+      else
+        forward_.push_back(hypothesis);
       return;
     }
     if (evidence_.failing == 0) return;
@@ -217,6 +221,24 @@ class Diagnostician {
     if (!everywhere_.empty() || !confined_.empty()) return;
     if (const auto fit = fit_scale(problem, evidence_.claim()))
       try_alone({find_fault("fixed scale"), fit->scale});
+  }
+
+  // A fault that gives all rows, and another of the backward pass.
+  void try_backward() {
+    for (const Hypothesis& forward : forward_)
+      for (const Fault& fault : faults()) {
+        if (fault.family != FaultFamily::gradient || forward.faults[0].fault == &fault) continue;
+        for (const FaultCase& one : cases_of(fault, evidence_.problem())) {
+          if (!may_go_on(0.75)) return;
+          Hypothesis both = forward;
+          both.faults.push_back(one);
+          Fit fit;
+          if (!whole_fits(both, fit)) continue;
+          Finding finding;
+          finding.faults = both.faults;
+          keep(everywhere_, finding, fit);
+        }
+      }
   }
 
   static bool is_of_keys(FaultFamily family) {
@@ -345,7 +367,11 @@ class Diagnostician {
       int value = one.closeness > 8 * std::max(nearest, 0.02) ? 4 : 0;
       value += one.irregular ? 2 : 0;
       value += extreme_ && !evidence_.implement({one.faults, {}}).in_claimed_formats;
-      return value;
+      // where masks are added by definition, they are added by subjects too
+      const bool replaces =
+          evidence_.problem().rule.masked_non_finite == MaskedNonFinite::propagate &&
+          one.fault().name == "a finite number for −∞" && one.faults.front().setting < 0;
+      return 2 * value + replaces;
     };
     std::stable_sort(findings.begin(), findings.end(),
                      [&](const Finding& a, const Finding& b) { return rank(a) < rank(b); });
@@ -368,6 +394,7 @@ class Diagnostician {
   std::optional<WholeEvidence> whole_;
   std::size_t failing_ = 0;  // elements
   bool extreme_ = false, complete_ = true;
+  std::vector<Hypothesis> forward_;  // that give all rows, but not the gradients
   std::vector<Finding> everywhere_, confined_;
 };
 

@@ -56,6 +56,7 @@ struct ExpectedRow {
 // Whether what was got is what was expected, an overflow for any other.
 inline bool fits(double got, double expected, double allowed) {
   if (!(allowed < std::numeric_limits<double>::infinity())) return true;
+  if (std::isinf(expected) && std::isinf(got)) return expected == got;
   if (!std::isfinite(expected) || !std::isfinite(got))
     return !std::isfinite(expected) && !std::isfinite(got);
   return std::fabs(got - expected) <= allowed * (1 + 0x1p-20) + 0x1p-1074;
@@ -84,15 +85,17 @@ struct Fit {
   }
 };
 
-inline void compare(double got, double right, bool fits_right, double value, double allowed,
-                    Fit& fit) {
+inline void compare(double got, double right, double right_allowed, bool fits_right, double value,
+                    double allowed, Fit& fit) {
   if (!fits(got, value, allowed)) {
     fit.fits = false;
     return;
   }
   if (fits_right || !(allowed < std::numeric_limits<double>::infinity())) return;
   const double off = std::fabs(got - right);
-  if (std::isfinite(off) && std::isfinite(allowed) && !(2 * allowed < off)) return;
+  if (std::isfinite(off) && !(2 * allowed < off) && !(allowed <= 4 * right_allowed)) return;
+  // what is nearly right by itself explains nothing
+  if (std::isfinite(off) && !(std::fabs(value - right) > right_allowed / 2)) return;
   ++fit.explained;
   if (!std::isfinite(value) || !std::isfinite(got)) return;
   const double units = allowed > 0 ? (got - value) / allowed : 0;
@@ -185,8 +188,8 @@ class Evidence {
     static Fit by(const EvidenceRow& row, const ExpectedRow& expected) {
       Fit fit;
       for (std::size_t n = 0; n < row.got.size() && fit.fits; ++n)
-        compare(row.got[n], row.right.values[n], row.fits_right[n] != 0, expected.values[n],
-                expected.allowed[n], fit);
+        compare(row.got[n], row.right.values[n], row.right.allowed[n], row.fits_right[n] != 0,
+                expected.values[n], expected.allowed[n], fit);
       return fit;
     }
 
@@ -207,7 +210,7 @@ class Evidence {
     spent += row_work();
     row.right.take(problem_, right_rows_);
     for (std::size_t j = 0; j < right_rows_.row.size(); ++j)
-      if (!right_rows_.row.hidden[j] && std::isfinite(right_rows_.capped[j]))
+      if (!right_rows_.row.hidden[j] && !std::isnan(right_rows_.capped[j]))
         largest_score = std::max(largest_score, std::fabs(right_rows_.capped[j]));
     const auto [b, h, i] = std::tuple(at.batch, at.head, at.row);
     if (problem_.output)

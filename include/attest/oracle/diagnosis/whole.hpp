@@ -46,12 +46,13 @@ class WholeEvidence {
     const ExpectedRow by = expected(hypothesis);
     Fit fit;
     for (std::size_t n = 0; n < row_.got.size() && fit.fits; ++n)
-      compare(row_.got[n], row_.right.values[n], row_.fits_right[n] != 0, by.values[n],
-              by.allowed[n], fit);
+      compare(row_.got[n], row_.right.values[n], row_.right.allowed[n], row_.fits_right[n] != 0,
+              by.values[n], by.allowed[n], fit);
     return fit;
   }
 
- private:
+  const ExpectedRow& right() const { return row_.right; }
+  // What rows do not show of an implementation's outputs.
   ExpectedRow expected(const Hypothesis& hypothesis) {
     const Problem& problem = evidence_.problem();
     const Implementation by = evidence_.implement(hypothesis);
@@ -90,6 +91,7 @@ class WholeEvidence {
     return result;
   }
 
+ private:
   Evidence& evidence_;
   EvidenceRow row_;
 };

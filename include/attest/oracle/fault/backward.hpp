@@ -60,8 +60,8 @@ class BackwardSums {
     double d_lse =
         problem_.d_log_sum_exp ? problem_.d_log_sum_exp->number(at.batch, at.head, at.row, 0) : 0;
     if (problem_.rule.log_sum_exp_base == LogBase::two) d_lse /= 0x1.62e42fefa39efp-1;
-    const double u = std::max({claim_.accumulate.unit_roundoff(), claim_.softmax.unit_roundoff(),
-                               claim_.weights.unit_roundoff()});
+    const double u = std::max(claim_.accumulate.unit_roundoff(), claim_.softmax.unit_roundoff());
+    const double u_p = claim_.weights.unit_roundoff();  // of weights and of what multiplies them
     BackwardRow row;
     row.scale = forward.scale * steps.product_factor;
     row.weights.assign(forward.row.weights.begin(),
@@ -96,6 +96,7 @@ class BackwardSums {
       row.d_scores[j] = forward.empty || row.weights[j] == 0
                             ? 0
                             : row.weights[j] * (row.d_weights[j] - row.level);
+    const std::vector<double> before_change = row.d_scores;
     if (steps.on_backward) steps.on_backward(problem_, forward.row, row);
 
     const std::size_t g = problem_.key_value_head_of(at.head);
@@ -113,14 +114,18 @@ class BackwardSums {
     for (std::size_t j = 0; j < keys; ++j) {
       const double p = row.weights[j];
       const double weight_error =
-          std::fabs(p) * (std::expm1(std::min(600.0, forward.row.errors[j] + 4 * u * largest)) +
-                          (n + 4 * claim_.exp_error) * u);
-      const double score_error = 2 * weight_error * (std::fabs(row.d_weights[j] - row.level)) +
-                                 2 * (n + 8) * u * std::fabs(p) * (size[j] + level_size) +
-                                 std::fabs(p) * level_size * mean;
+          std::fabs(p) * (std::expm1(argument_error(forward, j, u, largest)) +
+                          (n + 4 * claim_.exp_error) * u + 2 * u_p);
+      // what was changed may be so much larger, and what is lost of it too
+      const double larger =
+          before_change[j] == 0 ? 1 : std::max(1.0, std::fabs(row.d_scores[j] / before_change[j]));
+      const double score_error =
+          larger * (2 * weight_error * (std::fabs(row.d_weights[j] - row.level)) +
+                    2 * ((n + 8) * u + u_p) * std::fabs(p) * (size[j] + level_size) +
+                    std::fabs(p) * level_size * mean);
       const double g_j = row.d_scores[j] * row.slopes[j] * row.scale;
       const double g_error =
-          (score_error * row.slopes[j] + (n + 8) * u * std::fabs(row.d_scores[j])) *
+          (score_error * row.slopes[j] + ((n + 8) * u + 2 * u_p) * std::fabs(row.d_scores[j])) *
           std::fabs(row.scale);
       if (j >= problem_.given_keys()) {
         if (d_sinks.format) accumulate(d_sinks, at.head, row.d_scores[j], score_error);
@@ -167,12 +172,18 @@ class BackwardSums {
   }
 
  private:
+  // Of a score that is exact nothing is lost when it is folded into the exponent either.
+  static double argument_error(const RowEvaluator& forward, std::size_t j, double u,
+                               double largest) {
+    const double error = forward.row.errors[j];
+    return error > 0 ? std::min(600.0, error + 4 * u * largest) : 0;
+  }
   double mean_error(const RowEvaluator& forward, double u, double largest, double n) const {
     double error = 0;
     for (std::size_t j = 0; j < forward.row.size(); ++j)
       if (forward.row.weights[j] != 0)
-        error += std::fabs(forward.row.weights[j]) *
-                 std::expm1(std::min(600.0, forward.row.errors[j] + 4 * u * largest));
+        error +=
+            std::fabs(forward.row.weights[j]) * std::expm1(argument_error(forward, j, u, largest));
     return error + (n + 4 * claim_.exp_error) * u;
   }
   void accumulate(GradientArray& array, std::size_t n, double term, double error) {

@@ -6,6 +6,7 @@
 #include <attest/oracle/fault/definition.hpp>
 #include <attest/oracle/fault/scale.hpp>
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <string>
@@ -21,6 +22,23 @@ inline std::vector<double> if_causal(const Problem& p) {
 }
 inline std::vector<double> if_positions_matter(const Problem& p) {
   return positions_matter(p) ? one_setting : std::vector<double>{};
+}
+
+// Whether a query's position is not its row. Where there are as many queries as keys a call of any
+// alignment looks so.
+inline bool positions_differ(const Problem& p) {
+  return p.rule.offset != 0 || p.queries() == p.given_keys() ||
+         std::any_of(p.offsets.begin(), p.offsets.end(), [](long n) { return n != 0; });
+}
+inline std::vector<double> if_positions_differ(const Problem& p) {
+  return positions_differ(p) ? if_positions_matter(p) : std::vector<double>{};
+}
+inline std::vector<double> if_not_bottom_right(const Problem& p) {
+  bool differs = p.queries() == p.given_keys() || p.rule.offset != 0;
+  for (std::size_t b = 0; b < p.batches(); ++b)
+    differs = differs || p.offsets[b] !=
+                             static_cast<long>(p.lengths[b]) - static_cast<long>(p.query_length(b));
+  return differs ? if_positions_matter(p) : std::vector<double>{};
 }
 
 inline std::string keys_more_or_fewer(const char* what, double n, const char* more,
@@ -47,7 +65,7 @@ inline constexpr Fault causality_faults[] = {
     {"causal mask aligned top-left", FaultFamily::causality,
      "The first query stands at the first key: query i sees keys up to i.",
      "the mask is built from the row's own number, without the keys before it",
-     "microsoft/onnxruntime#29020", if_positions_matter,
+     "microsoft/onnxruntime#29020", if_positions_differ,
      [](Implementation& by, double) {
        by.problem.offsets.assign(by.problem.batches(), 0);
        by.problem.rule.offset = 0;
@@ -56,7 +74,7 @@ inline constexpr Fault causality_faults[] = {
     {"causal mask aligned bottom-right", FaultFamily::causality,
      "The last query stands at the last key.",
      "the mask is shifted by keys − queries, as FlashAttention and others define it",
-     "pytorch/pytorch#108108", if_positions_matter,
+     "pytorch/pytorch#108108", if_not_bottom_right,
      [](Implementation& by, double) {
        Problem& p = by.problem;
        p.rule.offset = 0;
@@ -79,7 +97,8 @@ inline constexpr Fault causality_faults[] = {
      "Query i is taken for position i − offset, not i + offset.",
      "queries − keys where keys − queries is meant", "",
      [](const Problem& p) {
-       return positions_matter(p) ? std::vector<double>{0, 1} : std::vector<double>{};
+       if (!positions_matter(p) || !positions_differ(p)) return std::vector<double>{};
+       return p.queries() == p.given_keys() ? std::vector<double>{0} : std::vector<double>{0, 1};
      },
      [](Implementation& by, double finite) {
        for (long& offset : by.problem.offsets) offset = -offset;
@@ -95,7 +114,7 @@ inline constexpr Fault causality_faults[] = {
      [] { return causal_example("bottom-right"); }},
     {"causal offset of the past counted twice", FaultFamily::causality,
      "Query i is taken for position i + 2·offset.",
-     "both the caller and the kernel add the number of keys in the cache", "", if_positions_matter,
+     "both the caller and the kernel add the number of keys in the cache", "", if_positions_differ,
      [](Implementation& by, double) {
        for (long& offset : by.problem.offsets) offset *= 2;
      },

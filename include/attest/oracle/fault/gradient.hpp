@@ -200,6 +200,28 @@ inline constexpr Fault gradient_faults[] = {
        });
      },
      nullptr, [] { return gradient_example(); }},
+    {"log-sum-exp rounds the sum away in the backward pass", FaultFamily::gradient,
+     "Weights are computed again as e^(score − log Σ e^score): of a large log-sum-exp the format "
+     "keeps the maximum only.",
+     "maximum and sum are stored as one number", "", if_gradients,
+     [](Implementation& by, double) {
+       on_backward(by, [](const Problem& p, const KeyRow& of, BackwardRow& row) {
+         const NumberFormat& format =
+             p.format.precision < formats::float32.precision ? formats::float32 : p.format;
+         const double kept = format.round(of.maximum + std::log(of.sum));
+         const double factor = of.sum * std::exp(of.maximum - kept);
+         if (!std::isfinite(factor)) return;
+         for (double& w : row.weights) w *= factor;
+         for (double& d : row.d_scores) d *= factor;
+       });
+     },
+     nullptr,
+     [] {
+       return small_call({1, 1}, {8192}, {2, 1}, {8192, 8192}, {2, 1}, {1, 2})
+           .option("scale", 1.0)
+           .array("dout", {1, 1}, {1})
+           .array("dv", {2, 1}, {0, 0});
+     }},
 };
 
 }  // namespace attest::oracle::detail

@@ -572,7 +572,15 @@ class RowEvaluator {
         row.sum = 1;
         divided_ = true;
         blend();
-        allow();
+        for (std::size_t t = 0; t < output.size(); ++t) {
+          double size = 0;
+          for (std::size_t j = 0; j < given; ++j)
+            if (row.values[j]) size += row.weights[j] * std::fabs(row.values[j][t]);
+          allowed[t] = (static_cast<double>(given) + 4) *
+                           (claim_.accumulate.unit_roundoff() + claim_.weights.unit_roundoff()) *
+                           size +
+                       claim_.output.half_ulp(output[t]);
+        }
         break;
       }
     }
@@ -630,6 +638,9 @@ class RowEvaluator {
                  : *claim_.tile > 0 ? static_cast<double>((row.size() - 1) / *claim_.tile)
                                     : 0);
     const bool normalised = std::fabs(total - 1) < 1e-3;
+    const double underflow = u_p > 0 ? claim_.weights.smallest_subnormal() : 0;
+    // weights that were changed may be so much larger, and what is lost of them too
+    const double larger = of_.steps.on_weights ? 1 + total : 1;
     sizes_.assign(columns, 0);
     double mean_error = 0;
     for (std::size_t j = 0; j < row.size(); ++j) {
@@ -642,19 +653,20 @@ class RowEvaluator {
           2 * u_s * below + (claim_.exp_error * (1 + rescales) + rescales) * u_s;
       const double factor = w * (log_error < 700 ? std::expm1(log_error) : infinity);
       mean_error += factor;
+      const double lost = std::min(w, underflow);
       const double* v = row.values[j];
       for (std::size_t t = 0; t < columns; ++t) {
         const double value = v ? v[t] : 0;
         const double size = std::fabs(value);
         const double off = normalised ? std::fabs(value - output[t]) : size;
-        allowed[t] += off == 0 ? 0 : factor * off;
+        allowed[t] += (off == 0 ? 0 : factor * off) + lost * size;
         sizes_[t] += w * size;
       }
     }
     const double sums = (visible + 2 + 2 * rescales) * u_s;
     const double products = u_p + (visible + 2 * rescales) * u_a;
     for (std::size_t t = 0; t < columns; ++t) {
-      allowed[t] = (allowed[t] + products * sizes_[t] + sums * std::fabs(output[t])) *
+      allowed[t] = larger * (allowed[t] + products * sizes_[t] + sums * std::fabs(output[t])) *
                        std::max(1.0, std::fabs(of_.steps.output_factor)) +
                    (visible + 1) * claim_.accumulate.smallest_subnormal();
       // double is no better than what it is compared with where that is double too
