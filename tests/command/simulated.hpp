@@ -114,6 +114,7 @@ struct Mistake {
   bool low_precision_sum = false;  // Σ e in bfloat16
   bool no_rescale = false;         // the output is not rescaled when the maximum rises
   bool three_bit_weights = false;  // weights with 3 bits of fraction
+  bool cut_weights = false;        // weights cut off to their format instead of rounded
   std::size_t padded_keys = 0;     // so many keys of zeros, with values of zeros, counted too
 };
 
@@ -216,7 +217,12 @@ class Simulation {
         const int exponent = exponent_of(e);
         return std::ldexp(std::nearbyint(std::ldexp(e, 3 - exponent)), exponent - 3);
       }
-      return r(kernel_.weight, e);
+      const double rounded = r(kernel_.weight, e);
+      if (!mistake_.cut_weights || rounded <= e) return rounded;
+      double below = rounded;  // one number below
+      for (double step = rounded * 0x1p-26; below == rounded; step *= 2)
+        below = r(kernel_.weight, rounded - step);
+      return below;
     };
     const Format sum_format = mistake_.low_precision_sum ? Format::bf16 : kernel_.softmax;
 

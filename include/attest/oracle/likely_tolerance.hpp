@@ -36,10 +36,10 @@ namespace attest::oracle {
 // The probability that a right output of independent roundings has an element beyond the bound.
 inline constexpr double false_suspicion = 1e-6;
 
-// λ for an output of so many elements.
+// λ/√3 for an output of so many elements.
 inline double likely_reach(std::size_t elements) {
-  return std::sqrt(
-      2 * std::log(2 * static_cast<double>(std::max<std::size_t>(elements, 1)) / false_suspicion));
+  const auto count = static_cast<double>(std::max<std::size_t>(elements, 1));
+  return std::sqrt(2 * std::log(2 * count / false_suspicion) / 3);
 }
 
 namespace detail {

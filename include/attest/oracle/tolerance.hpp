@@ -74,6 +74,15 @@ inline double rescales(const Precision& claim, const RowData& row,
   return static_cast<double>(most);
 }
 
+// Whether the input format holds every value that the row may see.
+inline bool values_held(const Precision& claim, const RowData& row) {
+  if (!claim.input) return true;
+  for (std::size_t j = 0; j < row.key_count; ++j)
+    for (std::size_t t = 0; row.visible(j) && t < row.value_width; ++t)
+      if (!claim.input_holds(row.value(j)[t])) return false;
+  return true;
+}
+
 // The relative error of n roundings of roundoff u together.
 inline double compounded(double n_u) {
   return n_u < 0.9 ? n_u / (1 - n_u) : std::numeric_limits<double>::infinity();
@@ -156,8 +165,9 @@ void tolerate_outputs(const Precision& claim, const RowData& row, const RowEnclo
       std::min(claim.weight_underflow(1),
                claim.weight_underflow(folded.smallest_sum > 0 ? 1 / folded.smallest_sum : 1));
   const double sums = detail::compounded((visible + 1 + 2 * rescale_count) * u_s);
-  const double products = detail::compounded(
-      (visible + 2 * rescale_count) * claim.output_roundoff() + claim.input_roundoff());
+  const double products =
+      detail::compounded((visible + 2 * rescale_count) * claim.output_roundoff() +
+                         (detail::values_held(claim, row) ? 0 : claim.input_roundoff()));
   const double smallest =
       std::max(claim.output_accumulator().smallest_subnormal(), claim.softmax.smallest_subnormal());
 
