@@ -239,14 +239,10 @@ class BlockRows {
     return std::max(
         0.0, (0.999 * sizes_[r * head_->columns + t] - error) / rows[r].sum - (n + 2) * 0x1p-1022);
   }
-  // A lower bound of Σ p² v²: of some of the keys, or of the key of the largest weight. 0 unless
-  // squares are wanted.
+  // A lower bound of Σ p² v²; 0 unless squares are wanted.
   double squares(std::size_t r, std::size_t t) const {
-    if (!squares_wanted_) return 0;
-    const double scale = 1 / (rows[r].sum * rows[r].sum);
-    const double top = head_->values[top_keys_[r] * head_->columns + t];
-    // 2^-24: what leading bits of split exponentials leave of the largest
-    return 0.999 * scale * std::max(squares_[r * head_->columns + t], (1 - 0x1p-20) * top * top);
+    return squares_wanted_ ? 0.999 * squares_[r * head_->columns + t] / (rows[r].sum * rows[r].sum)
+                           : 0;
   }
   // max |v − o| over the column, rounded up.
   double farthest(std::size_t t, double o) const {
@@ -416,16 +412,12 @@ class BlockRows {
       kernels_.outputs(step);
     }
     step.outputs = sizes_.data();
-    kernels_.sizes(step, std::clamp<std::size_t>(step.count / 128, 1, 16));
+    // weights in a narrow format err so much that only close bounds decide
+    kernels_.sizes(step, std::clamp<std::size_t>(step.count / 128, 1, squares_wanted_ ? 4 : 16));
     if (!squares_wanted_) return;
     squares_.assign(rows.size() * head.columns, 0);
     step.outputs = squares_.data();
-    kernels_.squares(step, std::clamp<std::size_t>(step.count / 128, 1, 4));
-    top_keys_.assign(rows.size(), 0);
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-      const double* const e = scores_.data() + r * stride_;
-      top_keys_[r] = begin + static_cast<std::size_t>(std::max_element(e, e + step.count) - e);
-    }
+    kernels_.squares(step);
   }
 
   const Problem& problem_;
@@ -437,7 +429,6 @@ class BlockRows {
   std::vector<double> queries_, query_leading_, query_rests_, bias_;
   std::vector<double> scores_, score_rests_;  // then exponentials
   std::vector<double> outputs_, output_rests_, sizes_, squares_, room_;
-  std::vector<std::size_t> top_keys_;
 };
 
 }  // namespace attest::oracle::detail

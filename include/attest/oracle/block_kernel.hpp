@@ -490,12 +490,12 @@ struct KernelBody {
     }
   }
 
-  // outputs[r·columns + t] += Σ e² v² over every `every`-th key.
-  [[gnu::always_inline]] static void squares(const ValueStep& step, std::size_t every) {
+  // outputs[r·columns + t] += Σ e² v².
+  [[gnu::always_inline]] static void squares(const ValueStep& step) {
     for (std::size_t row = 0; row < step.rows; ++row) {
       const double* const e = step.exponentials + row * step.stride;
       double* const to = step.outputs + row * step.columns;
-      for (std::size_t j = 0; j < step.count; j += every) {
+      for (std::size_t j = 0; j < step.count; ++j) {
         const double rest =
             step.exponential_rests ? step.exponential_rests[row * step.stride + j] : 0;
         const V x = V::all(e[j] + rest);
@@ -517,7 +517,7 @@ struct Kernels {
   double (*exponentials)(double* scores, std::size_t count, double maximum);
   void (*outputs)(const ValueStep&);
   void (*sizes)(const ValueStep&, std::size_t every);
-  void (*squares)(const ValueStep&, std::size_t every);
+  void (*squares)(const ValueStep&);
   void (*split_scores)(const ScoreStep&);
   double (*split_biased_scores)(const RowStep&);
   void (*split_exponentials)(double* scores, double* rests, std::size_t count, double maximum,
@@ -539,9 +539,7 @@ struct Kernels {
     target static void sizes(const ValueStep& step, std::size_t every) {                          \
       Body::sizes(step, every);                                                                   \
     }                                                                                             \
-    target static void squares(const ValueStep& step, std::size_t every) {                        \
-      Body::squares(step, every);                                                                 \
-    }                                                                                             \
+    target static void squares(const ValueStep& step) { Body::squares(step); }                    \
     target static void split_scores(const ScoreStep& step) { Body::split_scores(step); }          \
     target static double split_biased_scores(const RowStep& step) {                               \
       return Body::split_biased_scores(step);                                                     \
