@@ -24,7 +24,8 @@ class RecipeNumbers {
   RecipeNumbers(const Recipe& recipe, double scale, double largest)
       : r_(recipe), scale_(scale), largest_(largest), random_(recipe.seed) {
     // Level and rise have a column each where there are three, so that all else is random.
-    level_column_ = r_.width >= 2 && r_.scores.level != 0;
+    level_column_ = r_.scores.level != 0 &&
+                    (r_.width >= 2 || r_.scores == ScoreShape{r_.scores.level, 0, 0, 0});
     rise_column_ = r_.width >= 3 && r_.scores.rise != 0;
     free_ = r_.width - level_column_ - rise_column_;
     // Keys hold the root of a large level, so that queries stay within their format.
@@ -151,9 +152,9 @@ inline void add_outputs(const Recipe& r, Random& random, ElementType type, Examp
   if (!r.gradients) return;
   example.array("dout", out, some(out), type);
   if (r.log_sum_exp) example.array("dlse", rows, some(rows), wide);
+  zeros("dv", {r.batches, r.key_value_heads, r.keys, r.value_width}, type);
   zeros("dq", {r.batches, r.query_heads, r.queries, r.width}, type);
   zeros("dk", {r.batches, r.key_value_heads, r.keys, r.width}, type);
-  zeros("dv", {r.batches, r.key_value_heads, r.keys, r.value_width}, type);
   if (r.sink) zeros("dsinks", {r.query_heads}, type);
   if (r.mask == MaskKind::added) zeros("dattn_mask", example.call.arrays["attn_mask"].shape, type);
 }

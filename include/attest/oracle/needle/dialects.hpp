@@ -29,7 +29,7 @@ inline constexpr Features torch_features{.scale = true,
                                          .grouped_heads = true,
                                          .log_sum_exp = true,
                                          .gradients = true,
-                                         .largest_values = true};
+                                         .extremes = true};
 inline constexpr Features onnx_features(int operator_set) {
   return {.scale = true,
           .causal = true,
@@ -42,7 +42,7 @@ inline constexpr Features onnx_features(int operator_set) {
           .grouped_heads = true,
           .cache = true,
           .lengths = operator_set >= 24,
-          .largest_values = true};
+          .extremes = true};
 }
 inline constexpr Features flash_attention_features(bool slopes) {
   return {.scale = true,
@@ -55,7 +55,7 @@ inline constexpr Features flash_attention_features(bool slopes) {
           .lengths = true,
           .log_sum_exp = true,
           .gradients = true,
-          .largest_values = true};
+          .extremes = true};
 }
 inline constexpr Features jax_features{.scale = true,
                                        .causal = true,
@@ -64,14 +64,14 @@ inline constexpr Features jax_features{.scale = true,
                                        .empty_rows = true,
                                        .grouped_heads = true,
                                        .gradients = true,
-                                       .largest_values = true};
+                                       .extremes = true};
 inline constexpr Features mlx_features{.scale = true,
                                        .bottom_right = true,
                                        .boolean_mask = true,
                                        .added_mask = true,
                                        .grouped_heads = true,
                                        .sinks = true,
-                                       .largest_values = true};
+                                       .extremes = true};
 inline constexpr Features gpt_oss_features{.scale = true,
                                            .causal = true,
                                            .bottom_right = true,
@@ -81,7 +81,7 @@ inline constexpr Features gpt_oss_features{.scale = true,
                                            .grouped_heads = true,
                                            .sinks = true,
                                            .cache = true,
-                                           .largest_values = true};
+                                           .extremes = true};
 
 // Of keys in the past and the rest, if the last query is to stand at the last key.
 inline void align_by_past(Recipe& r) {

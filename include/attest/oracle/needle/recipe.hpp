@@ -55,6 +55,7 @@ struct Recipe {
   bool gradients = false;
   ScoreShape scores;
   bool one_sign = false;        // of the values
+  bool extreme = false;         // at an end of the range
   bool largest_values = false;  // near the largest number of the format
   bool large_beyond = false;    // keys and values beyond the lengths are large
   bool nan_beyond = false;      // or NaN, which the dialect lets through
@@ -98,7 +99,7 @@ inline Recipe within(const Scope& scope, Recipe r) {
   if (!may.log_sum_exp) r.log_sum_exp = false;
   if (!r.log_sum_exp || !may.base_two) r.base = LogBase::e;
   if (!may.gradients) r.gradients = false;
-  if (!may.largest_values) r.largest_values = false;
+  if (!may.extremes) r.extreme = r.largest_values = false;
   return r;
 }
 
@@ -116,7 +117,7 @@ inline bool lost(const Recipe& before, const Recipe& after) {
          left_out(before.slopes, after.slopes) || left_out(before.past > 0, after.past > 0) ||
          left_out(before.lengths, after.lengths) || left_out(before.nan_beyond, after.nan_beyond) ||
          (before.empty_row != after.empty_row) || left_out(before.gradients, after.gradients) ||
-         left_out(before.largest_values, after.largest_values);
+         left_out(before.extreme, after.extreme);
 }
 
 }  // namespace attest::oracle

@@ -46,8 +46,7 @@ struct RecipeList {
 inline std::vector<Recipe> needle_recipes() {
   detail::RecipeList list;
   {
-    Recipe& r = list.add("everything at once: mask, causality, window, cap and sinks", 1, 6, 2, 64,
-                         96, 8, 5);
+    Recipe& r = list.add("all that may be asked for at once", 1, 6, 2, 64, 96, 8, 5);
     r.general = true;
     r.causality = Causality::bottom_right;
     r.left = 23;
@@ -232,7 +231,7 @@ inline std::vector<Recipe> needle_recipes() {
   }
   {
     Recipe& r = list.add("values near the largest number", 1, 1, 1, 64, 19, 4, 4);
-    r.largest_values = true;
+    r.extreme = r.largest_values = true;
     r.scores = {0, 0, 1, 0.5};
   }
   {

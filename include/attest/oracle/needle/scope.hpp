@@ -47,7 +47,7 @@ struct Features {
   bool base_two = false;  // log-sum-exp
   bool gradients = false;
   // Values near the largest number, whose sums may leave the range before they are divided.
-  bool largest_values = false;
+  bool extremes = false;
 
   static constexpr Features all() {
     return {true, true, true, true, true, true, true, true, true,
@@ -78,7 +78,7 @@ inline constexpr FeatureName feature_names[] = {
     {"log-sum-exp", &Features::log_sum_exp},
     {"base-two", &Features::base_two},
     {"gradients", &Features::gradients},
-    {"largest-values", &Features::largest_values},
+    {"extremes", &Features::extremes},
 };
 
 // What is in both.
