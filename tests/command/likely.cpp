@@ -37,22 +37,29 @@ TEST_CASE("weights that are all rounded the same way are no reason to suspect") 
   Kernel kernel = kernel_of("tensor-core-bf16", Format::f32);
   kernel.array = kernel.input = Format::f32;
   const std::size_t keys = 4096, width = 64;
-  for (const double side : {-2e-6, 2e-6}) {
+  std::mt19937_64 random(1);
+  std::uniform_real_distribution<double> slightly(-5e-6, 5e-6);
+  for (const auto& [side, apart] :
+       {std::pair{-2e-6, 0.0}, std::pair{2e-6, 0.0}, std::pair{-2e-5, 1.0}, std::pair{2e-5, 1.0}}) {
     const double weight = 0.5 * (1 + 0.5 * 0x1p-7) * (1 + side);
     Data data{2, keys, width, 2, {}, {}, {}};
     data.q.assign(2 * width, 0);
     data.k.assign(keys * width, 0);
     data.v.assign(keys * 2, 0);
-    for (std::size_t i = 0; i < 2; ++i)
+    for (std::size_t i = 0; i < 2; ++i) {
       data.q[i * width] = static_cast<double>(static_cast<float>(8 * -std::log(weight)));
+      data.q[i * width + 1] = 8;
+    }
     for (std::size_t j = 0; j < keys; ++j) {
       data.k[j * width] = j % 2 ? -1 : 0;
+      // scores apart, weights still on one side of the middle
+      data.k[j * width + 1] = static_cast<double>(static_cast<float>(apart * slightly(random)));
       data.v[2 * j] = j % 2 ? 1 : 0.25;
       data.v[2 * j + 1] = 1;
     }
     const CallBuilder call = simulated_call(kernel, data, Simulation(kernel, data, 0).output());
     const oracle::Report report = oracle::judge(call.call);
-    CAPTURE(side);
+    CAPTURE(side, apart);
     CHECK(report.verdict == Verdict::pass);
     // the same roundings one by one would not have reached so far
     const oracle::Element& worst = *report.outputs[0].worst;
