@@ -4,6 +4,8 @@
 #include <attest/check.hpp>
 #include <attest/format/bad_input.hpp>
 #include <attest/format/capture.hpp>
+#include <attest/oracle/adequacy.hpp>
+#include <attest/oracle/diagnosis.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -22,6 +24,10 @@ Outcome check(const std::string& capture, const CheckOptions& options) {
     outcome.subject = loaded.call.subject;
     outcome.dialect = loaded.call.dialect;
     outcome.report = oracle::judge(loaded.call, options.judging);
+    const oracle::Problem problem = oracle::read_problem(loaded.call);
+    const oracle::Precision claim = oracle::claimed_precision(loaded.call, problem);
+    outcome.diagnosis = oracle::diagnose(problem, claim, outcome.report);
+    outcome.adequacy = oracle::adequacy(problem, claim, outcome.report);
   } catch (const format::BadInput& bad) {
     outcome.error = bad.what();
   } catch (const oracle::BadCall& bad) {

@@ -3,6 +3,7 @@
 
 // Check: judges captures, each by itself; one that cannot be read spoils none of the others.
 #pragma once
+#include <attest/oracle/diagnosis/finding.hpp>
 #include <attest/oracle/verdict.hpp>
 
 #include <cstdint>
@@ -26,6 +27,8 @@ struct Outcome {
   std::string dialect;
   std::string error;  // one line; empty where there is a report
   oracle::Report report;
+  oracle::Diagnosis diagnosis;  // of one that fails
+  oracle::Adequacy adequacy;
 };
 
 Outcome check(const std::string& capture, const CheckOptions& options);

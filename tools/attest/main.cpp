@@ -3,6 +3,7 @@
 
 // attest: is this output of attention right?
 #include <attest/check.hpp>
+#include <attest/findings.hpp>
 #include <attest/format/bad_input.hpp>
 #include <attest/onnx.hpp>
 #include <attest/oracle/dialect.hpp>
@@ -104,6 +105,18 @@ int dialects(const std::string& name) {
   return 0;
 }
 
+int faults(const std::string& name) {
+  if (name.empty()) {
+    write(stdout, command::all_faults());
+    return 0;
+  }
+  const std::string words = command::one_fault(name);
+  if (words.empty())
+    return refuse(fmt::format("faults: found {}, which attest faults does not list", name));
+  write(stdout, words);
+  return 0;
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Judges implementations of attention.", "attest");
   app.require_subcommand(1);
@@ -190,6 +203,11 @@ int run(int argc, char** argv) {
   std::string dialect;
   dialects_command->add_option("NAME", dialect, "one of them: its options, arrays and conventions");
 
+  CLI::App* faults_command =
+      app.add_subcommand("faults", "The ways attention goes wrong that a diagnosis may name");
+  std::string fault;
+  faults_command->add_option("NAME", fault, "one of them: its cause, and what shows it");
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -202,6 +220,7 @@ int run(int argc, char** argv) {
       for (const std::string& value : option->results())
         if (value.empty()) return refuse(option->get_name() + ": found nothing, expected a value");
   if (dialects_command->parsed()) return dialects(dialect);
+  if (faults_command->parsed()) return faults(fault);
   if (precisions_command->parsed()) {
     for (const oracle::PrecisionPreset& known : oracle::precision_presets())
       write(stdout, command::in_words(known));

@@ -3,6 +3,7 @@
 
 #include <attest/report.hpp>
 
+#include <attest/findings.hpp>
 #include <attest/format/bad_input.hpp>
 #include <attest/oracle/scale_estimate.hpp>
 
@@ -223,6 +224,8 @@ Json json_outcome(const Outcome& outcome) {
                           {"standard_error", json_number(estimate->fit.standard_error)},
                           {"expected", json_number(estimate->fit.expected)}};
   json["not_judged"] = report.not_judged;
+  if (report.verdict == Verdict::fail) json["diagnosis"] = as_json(outcome.diagnosis);
+  json["input"] = as_json(outcome.adequacy);
   return json;
 }
 
@@ -252,6 +255,8 @@ std::string in_words(const Outcome& outcome) {
   for (const OutputReport& output : report.outputs) text += output_lines(output);
   for (const oracle::OtherReading& other : report.other_readings) text += other_reading_line(other);
   if (report.scale_estimate) text += "  " + oracle::in_words(*report.scale_estimate) + "\n";
+  text += in_words(outcome.diagnosis);
+  text += in_words(outcome.adequacy, report.verdict == Verdict::pass);
   for (const std::string& name : report.not_judged) text += "  " + name + ": not judged yet\n";
   return text;
 }

@@ -8,6 +8,7 @@
 // result and once for the wrong one. A test whose input does not show a fault passes with it.
 #pragma once
 #include <attest/oracle/diagnosis/evidence.hpp>
+#include <attest/oracle/diagnosis/finding.hpp>
 #include <attest/oracle/diagnosis/whole.hpp>
 #include <attest/oracle/fault.hpp>
 
@@ -28,26 +29,6 @@ struct Allclose {
 struct AdequacyOptions {
   double work = 0x1p28;               // about how many multiplications may be done
   std::optional<Allclose> tolerance;  // instead of what the claimed arithmetic may lose
-};
-
-// A fault this input does not show.
-struct BlindSpot {
-  FaultCase fault;
-  double moved = 0;  // the most that an output moves, in units of what is allowed
-  std::string why;
-  bool needs_extremes = false;  // only numbers near the ends of a format's range show it
-};
-
-struct Adequacy {
-  std::size_t applicable = 0, shown = 0;
-  std::vector<BlindSpot> blind;
-  std::size_t rows = 0, all_rows = 0;  // looked at
-  bool sampled() const { return rows < all_rows; }
-  // Whether it shows all that ordinary numbers can show.
-  bool adequate() const {
-    return std::all_of(blind.begin(), blind.end(),
-                       [](const BlindSpot& spot) { return spot.needs_extremes; });
-  }
 };
 
 namespace detail {

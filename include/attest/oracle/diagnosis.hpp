@@ -9,6 +9,7 @@
 // together. More than one may be left: then this input does not tell them apart.
 #pragma once
 #include <attest/oracle/diagnosis/evidence.hpp>
+#include <attest/oracle/diagnosis/finding.hpp>
 #include <attest/oracle/diagnosis/hints.hpp>
 #include <attest/oracle/diagnosis/pattern.hpp>
 #include <attest/oracle/diagnosis/whole.hpp>
@@ -30,45 +31,13 @@ struct DiagnosisOptions {
   double row_work = 0x1p26;  // of them for choosing rows; a call of fewer is looked at as a whole
 };
 
-// A fault, or two together, that returns what was got.
-struct Finding {
-  std::vector<FaultCase> faults;
-  Place place;
-  std::vector<double> also;    // other numbers of the same fault that do as well
-  bool irregular = false;      // it strikes only some rows, and no simple place holds just these
-  bool as_inaccurate = false;  // its arithmetic's bound holds what was got, no more is known
-  double closeness = 0;        // root mean square of the differences, of what is allowed
-
-  const Fault& fault() const { return *faults.front().fault; }
-  std::string in_words() const {
-    std::string text;
-    for (const FaultCase& one : faults) text += (text.empty() ? "" : "; and ") + one.in_words();
-    if (irregular)
-      text += ", in some rows only";
-    else if (!place.is_everywhere())
-      text += ", " + place.in_words();
-    return text;
-  }
-};
-
-struct Diagnosis {
-  std::vector<Finding> findings;   // the likeliest first; one: it is unique, unless by its bound
-  std::vector<std::string> hints;  // where there is none: what is known
-  std::size_t rows = 0;            // looked at
-  std::size_t all_rows = 0;
-  std::string reading;   // of the dialect's text, where it is not the first
-  bool complete = true;  // every fault was tried; false: there was no time for some
-
-  bool unique() const { return findings.size() == 1 && !findings.front().as_inaccurate; }
-};
-
 namespace detail {
 
 class Diagnostician {
  public:
   Diagnostician(const Problem& problem, const Precision& claim, const Report& report,
                 const DiagnosisOptions& options)
-      : options_(options), evidence_(problem, claim, report, options.row_work) {
+      : options_(options), report_(report), evidence_(problem, claim, report, options.row_work) {
     for (const EvidenceRow& row : evidence_.rows)
       for (const char fits : row.fits_right) failing_ += !fits;
     if (WholeEvidence::work(evidence_) <= options.row_work) whole_.emplace(evidence_);
@@ -219,8 +188,12 @@ class Diagnostician {
     }
     if (squares > 0) try_alone({find_fault("output scaled"), product / squares});
     if (!everywhere_.empty() || !confined_.empty()) return;
-    if (const auto fit = fit_scale(problem, evidence_.claim()))
-      try_alone({find_fault("fixed scale"), fit->scale});
+    std::optional<double> scale;
+    if (report_.scale_estimate)
+      scale = report_.scale_estimate->scale;
+    else if (evidence_.row_work() * static_cast<double>(evidence_.all_rows()) < options_.row_work)
+      if (const auto fit = fit_scale(problem, evidence_.claim())) scale = fit->scale;
+    if (scale) try_alone({find_fault("fixed scale"), *scale});
   }
 
   // A fault that gives all rows, and another of the backward pass.
@@ -390,6 +363,7 @@ class Diagnostician {
   }
 
   DiagnosisOptions options_;
+  const Report& report_;
   Evidence evidence_;
   std::optional<WholeEvidence> whole_;
   std::size_t failing_ = 0;  // elements

@@ -58,17 +58,6 @@ inline const Fault* find_fault(std::string_view name) {
   return nullptr;
 }
 
-// A fault with its number, for one call.
-struct FaultCase {
-  const Fault* fault = nullptr;
-  double setting = 0;
-
-  std::string in_words() const {
-    return fault->words ? fault->words(setting) : std::string(fault->name);
-  }
-  friend bool operator==(const FaultCase&, const FaultCase&) = default;
-};
-
 inline bool applies(const Fault& fault, const Problem& problem) {
   return !fault.settings(problem).empty();
 }

@@ -268,14 +268,22 @@ class Evidence {
           if (n >= around) take(n - around);
         }
       }
-      // heads as many as half of the rest, a few rows of each: fewer heads are read
-      const std::size_t of_heads = std::min<std::size_t>(problem_.batches() * heads, 8);
+      // of a few heads, so that their keys and values take a few megabytes
+      const auto per_head = static_cast<double>(problem_.keys()) *
+                            static_cast<double>(problem_.width() + problem_.value_width());
+      const std::size_t all_heads = problem_.batches() * heads;
       const std::size_t rest = most > numbers.size() ? most - numbers.size() : 8;
-      const std::size_t of_each = std::max<std::size_t>(rest / of_heads, 1);
-      for (std::size_t k = 0; k < of_heads; ++k)
+      const std::size_t few = std::max<std::size_t>(rest / 3, 1);
+      const auto held = static_cast<std::size_t>(0x1p21 / std::max(per_head, 1.0));
+      const std::size_t of_heads =
+          std::clamp<std::size_t>(held, 1, std::min<std::size_t>({all_heads, 8, few}));
+      const std::size_t of_each = std::max<std::size_t>(rest / of_heads, 3);
+      const auto spread = [](std::size_t n, std::size_t count, std::size_t extent) {
+        return count < 2 ? extent - 1 : n * (extent - 1) / (count - 1);  // the last among them
+      };
+      for (std::size_t n = 0; n < of_heads; ++n)
         for (std::size_t r = 0; r < of_each; ++r)
-          take((k * problem_.batches() * heads / of_heads) * queries +
-               (r + 1 == of_each && of_each > 1 ? queries - 1 : r * queries / of_each));
+          take(spread(n, of_heads, all_heads) * queries + spread(r, of_each, queries));
     }
     std::sort(numbers.begin(), numbers.end());
     std::vector<RowIndex> chosen;

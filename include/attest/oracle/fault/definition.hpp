@@ -59,4 +59,15 @@ struct Fault {
   void (*loosen)(Precision&, double setting) = nullptr;
 };
 
+// A fault with its number, for one call.
+struct FaultCase {
+  const Fault* fault = nullptr;
+  double setting = 0;
+
+  std::string in_words() const {
+    return fault->words ? fault->words(setting) : std::string(fault->name);
+  }
+  friend bool operator==(const FaultCase&, const FaultCase&) = default;
+};
+
 }  // namespace attest::oracle

@@ -142,12 +142,16 @@ inline constexpr Fault gradient_faults[] = {
      },
      nullptr, [] { return gradient_example(); }},
     {"gradients scaled", FaultFamily::gradient, "All gradients are multiplied by a constant.",
-     "a mean where a sum is meant, or the other way round", "NVIDIA/TransformerEngine#3216",
+     "a mean where a sum is meant, or the other way round; times the keys: weights computed again "
+     "from "
+     "a log-sum-exp in which a large maximum has swallowed the sum",
+     "NVIDIA/TransformerEngine#3216",
      [](const Problem& p) {
        return p.has_gradients() ? distinct({0.5, 2, static_cast<double>(p.batches()),
                                             1 / static_cast<double>(p.batches()),
                                             1 / static_cast<double>(p.query_heads()),
-                                            static_cast<double>(p.query_heads()), 5, -1},
+                                            static_cast<double>(p.query_heads()), 5, -1,
+                                            static_cast<double>(p.keys())},
                                            1)
                                 : std::vector<double>{};
      },
@@ -200,28 +204,6 @@ inline constexpr Fault gradient_faults[] = {
        });
      },
      nullptr, [] { return gradient_example(); }},
-    {"log-sum-exp rounds the sum away in the backward pass", FaultFamily::gradient,
-     "Weights are computed again as e^(score − log Σ e^score): of a large log-sum-exp the format "
-     "keeps the maximum only.",
-     "maximum and sum are stored as one number", "", if_gradients,
-     [](Implementation& by, double) {
-       on_backward(by, [](const Problem& p, const KeyRow& of, BackwardRow& row) {
-         const NumberFormat& format =
-             p.format.precision < formats::float32.precision ? formats::float32 : p.format;
-         const double kept = format.round(of.maximum + std::log(of.sum));
-         const double factor = of.sum * std::exp(of.maximum - kept);
-         if (!std::isfinite(factor)) return;
-         for (double& w : row.weights) w *= factor;
-         for (double& d : row.d_scores) d *= factor;
-       });
-     },
-     nullptr,
-     [] {
-       return small_call({1, 1}, {8192}, {2, 1}, {8192, 8192}, {2, 1}, {1, 2})
-           .option("scale", 1.0)
-           .array("dout", {1, 1}, {1})
-           .array("dv", {2, 1}, {0, 0});
-     }},
 };
 
 }  // namespace attest::oracle::detail

@@ -328,13 +328,14 @@ class RowEvaluator {
     if (hidden && !all_scores && !propagates) return;
 
     double x = 0, error = 0;
-    const double u_a = claim_.accumulate.unit_roundoff(), u_s = claim_.softmax.unit_roundoff();
+    const double u_a = claim_.accumulate_roundoff(), u_in = 2 * claim_.input_roundoff();
+    const double u_s = claim_.softmax.unit_roundoff();
     const double u_score = std::max(claim_.scores.unit_roundoff(), u_s);
     if (j < p.given_keys()) {
       x = product(key_rows_->keys.data() + j * query_.size());
       const bool exact = exact_format_->round(x) == x && claim_.scores.round(x) == x;
       if (!exact)
-        error = (static_cast<double>(query_.size()) * u_a + u_score) * query_norm *
+        error = (static_cast<double>(query_.size()) * u_a + u_in + u_score) * query_norm *
                 key_rows_->key_norms[j];
       if (steps.product_format) x = steps.product_format->round(x);
       x *= steps.product_factor;
@@ -619,7 +620,7 @@ class RowEvaluator {
   }
 
   void allow() {
-    const double u_s = claim_.softmax.unit_roundoff(), u_a = claim_.accumulate.unit_roundoff();
+    const double u_s = claim_.softmax.unit_roundoff(), u_a = claim_.output_roundoff();
     const double u_p =
         claim_.weights.precision < claim_.softmax.precision ? claim_.weights.unit_roundoff() : 0;
     const std::size_t columns = output.size();
@@ -648,9 +649,10 @@ class RowEvaluator {
       if (w == 0 || row.hidden[j]) continue;
       const double x = std::fabs(row.scores[j]);
       const double below = std::max(0.0, row.maximum - row.scores[j]);
-      const double log_error =
-          row.errors[j] + (largest > 0 && row.errors[j] > 0 ? 2 * u_s * (x + largest) : 0) +
-          2 * u_s * below + (claim_.exp_error * (1 + rescales) + rescales) * u_s;
+      const double log_error = row.errors[j] +
+                               (largest > 0 && row.errors[j] > 0 ? 2 * u_s * (x + largest) : 0) +
+                               (2 + claim_.exp_argument_error) * u_s * below +
+                               (claim_.exp_error * (1 + rescales) + rescales) * u_s;
       const double factor = w * (log_error < 700 ? std::expm1(log_error) : infinity);
       mean_error += factor;
       const double lost = std::min(w, underflow);
@@ -664,7 +666,7 @@ class RowEvaluator {
       }
     }
     const double sums = (visible + 2 + 2 * rescales) * u_s;
-    const double products = u_p + (visible + 2 * rescales) * u_a;
+    const double products = u_p + claim_.input_roundoff() + (visible + 2 * rescales) * u_a;
     for (std::size_t t = 0; t < columns; ++t) {
       allowed[t] = larger * (allowed[t] + products * sizes_[t] + sums * std::fabs(output[t])) *
                        std::max(1.0, std::fabs(of_.steps.output_factor)) +

@@ -9,20 +9,31 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
 #include <initializer_list>
 #include <string>
 #include <vector>
 
 namespace attest::oracle::detail {
 
-// As few digits as say which number it is.
+// As few digits as say which number it is: 0.3217, -10000, -1e9.
 inline std::string number_in_words(double x) {
   char text[32];
+  if (x == std::floor(x) && std::fabs(x) < 1e6) {
+    std::snprintf(text, sizeof text, "%.0f", x);
+    return text;
+  }
   for (int digits = 1; digits < 17; ++digits) {
     std::snprintf(text, sizeof text, "%.*g", digits, x);
     if (std::fabs(std::strtod(text, nullptr) - x) <= 1e-4 * std::fabs(x)) break;
   }
-  return text;
+  std::string words = text;
+  for (const char* padding : {"e+0", "e+"})
+    if (const std::size_t at = words.find(padding); at != std::string::npos)
+      words.replace(at, std::string(padding).size(), "e");
+  if (const std::size_t at = words.find("e-0"); at != std::string::npos) words.replace(at, 3, "e-");
+  return words;
 }
 
 inline double scale_of(const Problem& problem) {
