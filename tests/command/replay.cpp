@@ -97,6 +97,35 @@ TEST_CASE("weights rounded once they are normalized are replayed") {
   CHECK(unnormalized_fails > calls / 3);
 }
 
+TEST_CASE("a weight in the middle of two numbers may be replayed as either") {
+  Kernel kernel = fused("tensor-core-bf16", Format::bf16, 64, false);
+  kernel.array = kernel.input = Format::f32;
+  constexpr std::size_t keys = 64, width = 16;
+  std::size_t other_way = 0;
+  for (int step = -8; step <= 8; ++step) {
+    const double weight = 0.5 * (1 + 0.5 * 0x1p-7) * (1 + step * 4e-8);
+    Data data{1, keys, width, 1, {}, {}, {}};
+    data.q.assign(width, 0);
+    data.k.assign(keys * width, 0);
+    data.v.assign(keys, 0.25);
+    data.q[0] = static_cast<double>(static_cast<float>(4 * -std::log(weight)));
+    for (std::size_t j = 1; j < keys; ++j) {
+      data.k[j * width] = -1;
+      data.v[j] = 1;
+    }
+    for (std::uint64_t manner = 0; manner < 3; ++manner) {
+      const CallBuilder call =
+          claimed(kernel, data, Simulation(kernel, data, manner).output(), "running-maximum", 64);
+      const oracle::Report report = oracle::judge(call.call);
+      CAPTURE(step, manner);
+      CHECK(report.verdict == Verdict::pass);
+      const oracle::Element& worst = *report.outputs[0].worst;
+      other_way += worst.exact.nearest(worst.got) > 1e-4;
+    }
+  }
+  CHECK(other_way > 0);
+}
+
 TEST_CASE("a running maximum needs to know its tiles") {
   const Kernel kernel = fused("tensor-core-bf16", Format::bf16, 64, false);
   const Data data = data_of(Kind::random, kernel.array, 1, 8, 64, 4, 1);
