@@ -63,6 +63,12 @@ TEST_CASE("every key is read") {
                                                               {"v", ElementType::float8_e5m2}});
 }
 
+TEST_CASE("a precision may be a preset's name alone") {
+  const auto options = parse_options(R"({"dialect": "plain", "precision": "fp8-e4m3"})", "x.json");
+  CHECK(options.precision.size() == 1);
+  CHECK(options.precision.at("preset") == Attribute(std::string("fp8-e4m3")));
+}
+
 TEST_CASE("what is not given keeps its default") {
   const Options options = parse("{}");
   CHECK(options.dialect.empty());
