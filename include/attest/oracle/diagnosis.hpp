@@ -316,8 +316,7 @@ class Diagnostician {
         break;
       }
     }
-    std::stable_sort(found.begin(), found.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    found = ordered(std::move(found), [](const auto& one) { return one.first; });
     for (auto& [allowed, finding] : found)
       if (allowed <= 8 * least_allowed) everywhere_.push_back(std::move(finding));
   }
@@ -346,8 +345,7 @@ class Diagnostician {
           one.fault().name == "a finite number for −∞" && one.faults.front().setting < 0;
       return 2 * value + replaces;
     };
-    std::stable_sort(findings.begin(), findings.end(),
-                     [&](const Finding& a, const Finding& b) { return rank(a) < rank(b); });
+    findings = ordered(std::move(findings), rank);
     std::vector<Finding> result;
     for (Finding& one : findings) {
       const auto same = std::find_if(result.begin(), result.end(), [&](const Finding& other) {

@@ -4,6 +4,7 @@
 // Evidence: some rows of what a subject returned, beside what is right, to compare with what
 // faults would give.
 #pragma once
+#include <attest/oracle/diagnosis/ordered.hpp>
 #include <attest/oracle/fault.hpp>
 #include <attest/oracle/report.hpp>
 
@@ -14,6 +15,7 @@
 #include <memory>
 #include <set>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace attest::oracle::detail {
@@ -123,9 +125,7 @@ class Evidence {
     std::vector<RowIndex> chosen = choose(report, work);
     for (const RowIndex& at : chosen) add(at);
     // failing rows first, in order
-    std::stable_sort(rows.begin(), rows.end(), [](const EvidenceRow& a, const EvidenceRow& b) {
-      return a.fails && !b.fails;
-    });
+    rows = ordered(std::move(rows), [](const EvidenceRow& row) { return !row.fails; });
     failing = static_cast<std::size_t>(
         std::count_if(rows.begin(), rows.end(), [](const EvidenceRow& row) { return row.fails; }));
   }

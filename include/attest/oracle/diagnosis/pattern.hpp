@@ -3,6 +3,7 @@
 
 // The simplest place that holds some rows and none of some others.
 #pragma once
+#include <attest/oracle/diagnosis/ordered.hpp>
 #include <attest/oracle/fault/place.hpp>
 #include <attest/oracle/problem.hpp>
 
@@ -63,8 +64,7 @@ inline std::optional<Place> simplest_place(const Problem& problem,
     for (const RankedStretch& h : stretches(heads, problem.query_heads()))
       for (const RankedStretch& i : stretches(rows, problem.queries()))
         places.push_back({b.rank + h.rank + i.rank, {b.stretch, h.stretch, i.stretch, Stretch{}}});
-  std::stable_sort(places.begin(), places.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  places = ordered(std::move(places), [](const auto& one) { return one.first; });
   for (const auto& [rank, place] : places) {
     const bool holds_none = std::none_of(outside.begin(), outside.end(),
                                          [&](const RowIndex& row) { return place.holds(row); });
