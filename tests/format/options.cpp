@@ -140,9 +140,11 @@ TEST_CASE("values of the wrong type are refused") {
        {"dialect", "subject", "note", "verdict", "diagnosis", "detail", "max_abs_error"})
     CHECK(refused("{\"" + key + "\": 24}") ==
           "x.json: key \"" + key + "\": found the number 24, expected a text");
-  for (const std::string key : {"attributes", "formats", "precision"})
+  for (const std::string key : {"attributes", "formats"})
     CHECK(refused("{\"" + key + "\": \"none\"}") ==
           "x.json: key \"" + key + "\": found the text \"none\", expected an object");
+  CHECK(refused(R"({"precision": 24})") ==
+        "x.json: key \"precision\": found the number 24, expected a preset's name or an object");
   CHECK(refused(R"({"layout": "sbhd"})") ==
         "x.json: key \"layout\": found the text \"sbhd\", expected \"bhsd\" or \"bshd\"");
   CHECK(refused(R"({"layout": 4})") ==

@@ -215,6 +215,8 @@ Options parse_options(std::string_view json, const std::filesystem::path& name) 
       options.attributes = members(value, where, key, to_attribute);
     else if (key == "precision" && value.is_string())
       options.precision["preset"] = value.get<std::string>();
+    else if (key == "precision" && !value.is_object())
+      fail_found(with_key(where, key), value, "a preset's name or an object");
     else if (key == "precision")
       options.precision = members(value, where, key, to_attribute);
     else if (key == "formats")
