@@ -5,6 +5,8 @@
 #include <attest/check.hpp>
 #include <attest/findings.hpp>
 #include <attest/format/bad_input.hpp>
+#include <attest/fuzz.hpp>
+#include <attest/inputs.hpp>
 #include <attest/onnx.hpp>
 #include <attest/oracle/dialect.hpp>
 #include <attest/progress.hpp>
@@ -208,6 +210,9 @@ int run(int argc, char** argv) {
   std::string fault;
   faults_command->add_option("NAME", fault, "one of them: its cause, and what shows it");
 
+  const command::InputsCommand inputs_command(app);
+  const command::FuzzCommand fuzz_command(app);
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -219,6 +224,8 @@ int run(int argc, char** argv) {
     for (const CLI::Option* option : command->get_options())
       for (const std::string& value : option->results())
         if (value.empty()) return refuse(option->get_name() + ": found nothing, expected a value");
+  if (inputs_command.parsed()) return inputs_command.run();
+  if (fuzz_command.parsed()) return fuzz_command.run();
   if (dialects_command->parsed()) return dialects(dialect);
   if (faults_command->parsed()) return faults(fault);
   if (precisions_command->parsed()) {
