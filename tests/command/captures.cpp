@@ -31,6 +31,11 @@ std::optional<Verdict> listed(const format::Capture& capture) {
   return std::nullopt;
 }
 
+// Of the captures listed right, the one that is suspect: its kernel's exp is a polynomial about
+// 4e-5 off, for which two captures beside it are listed wrong; here it is off by three quarters of
+// the worst case of float32, which independent roundings do not reach.
+constexpr const char* suspect_with_reason = "distributed-llama-avx-causal_decode1of40";
+
 struct Comparison {
   std::size_t compared = 0;
   std::size_t right = 0;  // of them, listed as right
@@ -60,6 +65,8 @@ Comparison compare(const std::filesystem::path& folder, bool swapped = false) {
     const command::Outcome again = command::check(path, in_blocks);
     ++result.compared;
     result.right += expected == Verdict::pass;
+    if (expected == Verdict::pass && name.filename() == suspect_with_reason)
+      expected = Verdict::suspect;
     if (swapped) expected = expected == Verdict::pass ? Verdict::fail : Verdict::pass;
     if (!outcome.error.empty())
       result.differing.push_back(outcome.error);
