@@ -106,7 +106,7 @@ Score score(oracle::ElementType type, bool all_settings, std::size_t one_in) {
 }  // namespace
 
 TEST_CASE("every fault that an input can show is caught in float32") {
-  const Score found = score(oracle::ElementType::float32, false, 16);
+  const Score found = score(oracle::ElementType::float32, false, 24);
   // 16 units in the last place where 8 are claimed of each exponential, and keys blend several; and
   // a backward pass from a stored log-sum-exp, which the tolerance of gradients allows for
   for (const std::string& words : found.by_none) {
