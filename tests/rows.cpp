@@ -7,6 +7,7 @@
 //
 #include <attest/attention.hpp>
 #include <limits>
+#include <vector>
 
 namespace {
 using namespace attest;
@@ -101,6 +102,34 @@ void rows() {
   });
 }
 
+// Eight queries and eight are worked on together, then what is left: rows without a key among the
+// second eight and in what is left, none among the first.
+template <class T, size_t Tk>
+void empty_rows_after_others() {
+  constexpr size_t Tq = 17, D = 3, Dv = 5;
+  const auto q = *numbers<T, Tq, D>();
+  const Key k{*numbers<T, Tk, D>()};
+  const Value v{*numbers<T, Tk, Dv>()};
+  auto mask = *masks<Tq, Tk>();
+  const auto empty = *rc::gen::container<std::vector<bool>>(Tq, rc::gen::arbitrary<bool>());
+  for (size_t i = 0; i < Tq; ++i) {
+    mask[i][*rc::gen::inRange<size_t>(0, Tk)] = true;
+    if (i >= 8 && (empty[i] || i == 12))
+      for (bool& seen : mask[i]) seen = false;
+  }
+  const auto compare = [&](auto rule_of) {
+    rows_are_those_of_one_query<rule_of()>(q, k, v, mask, no_bias, NoSink{});
+  };
+  compare([] { return Rule{.empty_row = EmptyRow::zero}; });
+  compare([] { return Rule{.empty_row = EmptyRow::mean}; });
+  compare([] { return Rule{.empty_row = EmptyRow::nan}; });
+}
+
+TEST_CASE("rows without a key after eight that have some") {
+  rc::prop("float, 7 keys", empty_rows_after_others<float, 7>);
+  rc::prop("float, 37 keys", empty_rows_after_others<float, 37>);
+  rc::prop("double, 19 keys", empty_rows_after_others<double, 19>);
+}
 TEST_CASE("rows of several queries, float, 19 keys") {
   rows<float, 11, 19, 11, 17>();
 }
