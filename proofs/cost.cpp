@@ -93,8 +93,29 @@ constexpr void fill(Matrix<Number, R, C>& matrix, Tally& tally) {
     for (Number& x : row) x = Number(next = (next * 5 + 3) % 7, &tally);
 }
 
+// A bias and a sink of integers, as those of a counted number.
+template <class Number>
+constexpr auto as(const auto& bias) {
+  return [&bias](size_t i, size_t j) { return Number(bias(i, j)); };
+}
+template <class Number>
+constexpr NoBias as(const NoBias& bias) {
+  return bias;
+}
+template <class Number>
+constexpr Sink<Number> as(const Sink<int>& sink) {
+  return {Number(sink.score)};
+}
+template <class Number>
+constexpr NoSink as(const NoSink& sink) {
+  return sink;
+}
+
 template <class Number, size_t Tq, size_t Tk, size_t D, size_t Dv, Rule rule>
-constexpr bool performs_what_it_costs_in(const auto& visible, const auto& bias, const auto& sink) {
+constexpr bool performs_what_it_costs_in(const auto& visible, const auto& given_bias,
+                                         const auto& given_sink) {
+  const auto bias = as<Number>(given_bias);
+  const auto sink = as<Number>(given_sink);
   Tally tally;
   Query<Number, Tq, D> query;
   Key<Number, Tk, D> key;
@@ -170,8 +191,10 @@ constexpr auto one_hidden_of_five = matrix({{true, true, false, true, true},
 // In tiles: what each tile costs, and a merge for every tile with a key but the first, and for the
 // sink.
 template <size_t tile, Rule rule = unscaled>
-constexpr bool streams_at_its_cost(const auto& visible, const auto& bias_of_call,
-                                   const auto& sink_of_call) {
+constexpr bool streams_at_its_cost(const auto& visible, const auto& given_bias,
+                                   const auto& given_sink) {
+  const auto bias_of_call = as<Counted>(given_bias);
+  const auto sink_of_call = as<Counted>(given_sink);
   Tally tally;
   Query<Counted, 3, 2> query;
   Key<Counted, 5, 2> key;
@@ -202,7 +225,8 @@ static_assert(streams_at_its_cost<3, capped_after>(one_hidden_of_five, no_bias, 
 
 // From a cache that holds three of five tokens, and from a ring that holds the last two of three.
 template <class Cache, Rule rule>
-constexpr bool decodes_at_its_cost(const auto& sink_of_call) {
+constexpr bool decodes_at_its_cost(const auto& given_sink) {
+  const auto sink_of_call = as<Counted>(given_sink);
   Tally tally;
   Query<Counted, 1, 2> query;
   Key<Counted, 3, 2> key;

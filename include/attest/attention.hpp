@@ -19,11 +19,13 @@
 namespace attest {
 
 // What attention asks of its arguments.
-template <class Q, class K, class Visible = Everything, class Bias = NoBias>
+template <class Q, class K, class Visible = Everything, class Bias = NoBias, class Sink = NoSink>
 concept can_score = can_compare<Q, K> && fits<Visible, Q::rows, K::rows> &&
-    adds_to_scores<Bias, typename Q::value_type, Q::rows, K::rows>;
-template <class Q, class K, class V, class Visible = Everything, class Bias = NoBias>
-concept can_attend = query_key_and_value_agree<Q, K, V> && can_score<Q, K, Visible, Bias>;
+    adds_to_scores<Bias, typename Q::value_type, Q::rows, K::rows> &&
+    sink_has_the_number_type_of_the_scores<Sink, typename Q::value_type>;
+template <class Q, class K, class V, class Visible = Everything, class Bias = NoBias,
+          class Sink = NoSink>
+concept can_attend = query_key_and_value_agree<Q, K, V> && can_score<Q, K, Visible, Bias, Sink>;
 
 // How much each query resembles each key (score.hpp), softcap and bias included, masks not.
 template <Rule rule = Rule{}, class Q, class K, class Bias = NoBias>
@@ -44,7 +46,7 @@ constexpr auto attention_scores(const Q& query, const K& key, const Bias& given_
 // that query i sees, and the sink if there is one.
 template <Rule rule = Rule{}, class Q, class K, class Visible = Everything, class Bias = NoBias,
           class Sink = NoSink>
-requires can_score<Q, K, Visible, Bias>
+requires can_score<Q, K, Visible, Bias, Sink>
 constexpr auto attention_weights(const Q& query, const K& key, const Visible& mask = {},
                                  const Bias& given_bias = {}, const Sink& sink = {}) {
   using T = typename Q::value_type;
@@ -80,7 +82,7 @@ constexpr auto attention_weights(const Q& query, const K& key, const Visible& ma
 // adds u·(|s_j| + 3·softcap). A sink counts as one key more, of value 0.
 template <Rule rule = Rule{}, class Q, class K, class V, class Visible = Everything,
           class Bias = NoBias, class Sink = NoSink>
-requires can_attend<Q, K, V, Visible, Bias>
+requires can_attend<Q, K, V, Visible, Bias, Sink>
 constexpr auto attention(const Q& query, const K& key, const V& value, const Visible& mask = {},
                          const Bias& given_bias = {}, const Sink& sink = {}) {
   using T = typename Q::value_type;
@@ -114,7 +116,7 @@ struct OutputAndLogSumExp {
 // and what a backward pass starts from.
 template <Rule rule = Rule{}, class Q, class K, class V, class Visible = Everything,
           class Bias = NoBias, class Sink = NoSink>
-requires can_attend<Q, K, V, Visible, Bias>
+requires can_attend<Q, K, V, Visible, Bias, Sink>
 constexpr auto attention_with_log_sum_exp(const Q& query, const K& key, const V& value,
                                           const Visible& mask = {}, const Bias& given_bias = {},
                                           const Sink& sink = {}) {

@@ -5,6 +5,7 @@
 // (ALiBi).
 #pragma once
 #include <attest/concepts.hpp>
+#include <attest/count.hpp>
 #include <attest/exp.hpp>
 #include <attest/matrix.hpp>
 #include <attest/special.hpp>
@@ -16,10 +17,10 @@ inline constexpr NoBias no_bias{};
 
 // A bias is a Matrix<T, queries, keys>, the additive mask of the frameworks, or anything that
 // answers bias(i, j) with a T. Where it is −∞ the key is hidden from the query, as a mask hides it:
-// not read, and a query from which all keys are hidden has an empty row.
+// it has no part in the result, and a query from which all keys are hidden has an empty row.
 template <class Bias, class T>
 concept answers_with_a_score = requires(const Bias& bias, size_t i) {
-  T(bias(i, i));
+  requires is_same_type<decltype(by_value(bias(i, i))), T>;
 };
 template <class T, size_t R, size_t C>
 constexpr const T& bias_at(const Matrix<T, R, C>& bias, size_t i, size_t j) {
@@ -39,7 +40,7 @@ struct Alibi {
 
   constexpr T operator()(size_t i, size_t j) const {
     const long ahead = static_cast<long>(j) - static_cast<long>(i) - earlier_keys;
-    return -(slope * T(static_cast<int>(ahead < 0 ? -ahead : ahead)));
+    return -product_with_count(slope, static_cast<size_t>(ahead < 0 ? -ahead : ahead));
   }
 };
 template <class T>
@@ -58,10 +59,10 @@ constexpr T alibi_slope(size_t head, size_t heads) {
   return T(exp2(-8 * static_cast<double>(step) / static_cast<double>(steps)));
 }
 
-// Two biases at once: their sum, rounded.
+// Two biases at once: their sum, rounded. The first, which may be a matrix, stays where it is.
 template <class A, class B>
 struct BiasSum {
-  A first;
+  const A& first;
   B second;
 
   constexpr auto operator()(size_t i, size_t j) const {

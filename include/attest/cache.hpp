@@ -31,27 +31,23 @@ struct KeyValueCache {
   template <size_t N>
   [[nodiscard]] constexpr bool append(const Key<T, N, D>& keys, const Value<T, N, Dv>& values) {
     if (!has_room_for(N)) return false;
-    for (size_t n = 0; n < N; ++n) store(keys.matrix.entries[n], values.matrix.entries[n]);
+    for (size_t n = 0; n < N; ++n) (void)append(keys.matrix.entries[n], values.matrix.entries[n]);
     return true;
   }
   [[nodiscard]] constexpr bool append(const T (&key_row)[D], const T (&value_row)[Dv]) {
     if (!has_room_for(1)) return false;
-    store(key_row, value_row);
+    for (size_t t = 0; t < D; ++t) key.matrix.entries[length][t] = key_row[t];
+    for (size_t t = 0; t < Dv; ++t) value.matrix.entries[length][t] = value_row[t];
+    ++length;
     return true;
   }
 
   constexpr size_t held() const { return length; }
-
-  constexpr void store(const T (&key_row)[D], const T (&value_row)[Dv]) {
-    for (size_t t = 0; t < D; ++t) key.matrix.entries[length][t] = key_row[t];
-    for (size_t t = 0; t < Dv; ++t) value.matrix.entries[length][t] = value_row[t];
-    ++length;
-  }
 };
 
 // The keys and values of the last W tokens, each in the place of the one W tokens before: what a
 // window of W − 1 keys to the left and the token itself needs, however long the sequence. `length`
-// counts all tokens there have been.
+// is how many there have been, once there are 2W less a multiple of W, so that it never wraps.
 template <class T, size_t W, size_t D, size_t Dv>
 struct RollingKeyValueCache {
   using key_type = Key<T, W, D>;
@@ -69,13 +65,15 @@ struct RollingKeyValueCache {
     for (size_t n = 0; n < N; ++n) append(keys.matrix.entries[n], values.matrix.entries[n]);
   }
   constexpr void append(const T (&key_row)[D], const T (&value_row)[Dv]) {
-    const size_t place = length % W;
+    const size_t place = next_row();
     for (size_t t = 0; t < D; ++t) key.matrix.entries[place][t] = key_row[t];
     for (size_t t = 0; t < Dv; ++t) value.matrix.entries[place][t] = value_row[t];
-    ++length;
+    length = length + 1 < 2 * W ? length + 1 : W;
   }
 
   constexpr size_t held() const { return length < W ? length : W; }
+  // For the next token: that of the oldest, once the ring is full.
+  constexpr size_t next_row() const { return length < W ? length : length - W; }
 };
 
 template <class A>
@@ -100,9 +98,10 @@ template <class Cache, Rule rule>
 concept rolling_cache_needs_no_overwritten_key =
     !Cache::rolls || (!hidden_keys_have_scores<rule> && empty_rows_are_known_without_values<rule>);
 
-template <Rule rule, class Q, class Cache, class Visible = Everything, class Bias = NoBias>
+template <Rule rule, class Q, class Cache, class Visible = Everything, class Bias = NoBias,
+          class Sink = NoSink>
 concept can_attend_to_cache = second_argument_is_a_cache<Cache> &&
-    can_attend<Q, typename Cache::key_type, typename Cache::value_type, Visible, Bias> &&
+    can_attend<Q, typename Cache::key_type, typename Cache::value_type, Visible, Bias, Sink> &&
     rolling_cache_holds_the_window_of_every_query<Cache, rule, Q::rows> &&
     rolling_cache_needs_no_overwritten_key<Cache, rule>;
 template <Rule rule, class Q, class Cache, class Visible = Everything, class Bias = NoBias,
@@ -110,7 +109,7 @@ template <Rule rule, class Q, class Cache, class Visible = Everything, class Bia
 concept can_attend_to_caches =
     heads_agree<Q, Cache, Visible, Bias, Sink> && can_attend_to_cache < rule,
         typename Q::head_type, typename Cache::head_type, typename PartOfHead<Visible>::type,
-typename PartOfHead<Bias>::type > ;
+typename PartOfHead<Bias>::type, typename PartOfHead<Sink>::type > ;
 
 // The tokens of a cache in the order in which they came: a selection (selection.hpp). That the
 // oldest of a ring moves to slot 0 costs no bit: softmax pairs its summands by their distance, 32,
@@ -132,7 +131,7 @@ constexpr TokensHeld tokens_of(const KeyValueCache<T, Capacity, D, Dv>& cache) {
 }
 template <class T, size_t W, size_t D, size_t Dv>
 constexpr TokensHeld tokens_of(const RollingKeyValueCache<T, W, D, Dv>& cache) {
-  return {cache.held(), (cache.length - cache.held()) % W, W};
+  return {cache.held(), cache.held() < W ? 0 : cache.next_row(), W};
 }
 
 // The attention of head h of H to a cache; each row's denominator, and its output, zeros before.
@@ -164,7 +163,7 @@ constexpr void attend_to_cache(const Query<T, Tq, D>& query, const Cache& cache,
 // for each token there is room for.
 template <Rule rule = Rule{}, class Q, class Cache, class Visible = Everything, class Bias = NoBias,
           class Sink = NoSink>
-requires can_attend_to_cache<rule, Q, Cache, Visible, Bias>
+requires can_attend_to_cache<rule, Q, Cache, Visible, Bias, Sink>
 constexpr auto attention(const Q& query, const Cache& cache, const Visible& mask = {},
                          const Bias& bias = {}, const Sink& sink = {}) {
   using T = typename Q::value_type;
@@ -176,7 +175,7 @@ constexpr auto attention(const Q& query, const Cache& cache, const Visible& mask
 
 template <Rule rule = Rule{}, class Q, class Cache, class Visible = Everything, class Bias = NoBias,
           class Sink = NoSink>
-requires can_attend_to_cache<rule, Q, Cache, Visible, Bias>
+requires can_attend_to_cache<rule, Q, Cache, Visible, Bias, Sink>
 constexpr auto attention_with_log_sum_exp(const Q& query, const Cache& cache,
                                           const Visible& mask = {}, const Bias& bias = {},
                                           const Sink& sink = {}) {
@@ -212,9 +211,7 @@ template <class T, size_t Capacity, size_t D, size_t Dv, size_t H, size_t N>
                                     const Heads<Value<T, N, Dv>, H>& values) {
   for (const auto& cache : caches.head)
     if (!cache.has_room_for(N)) return false;
-  for (size_t h = 0; h < H; ++h)
-    for (size_t n = 0; n < N; ++n)
-      caches.head[h].store(keys.head[h].matrix.entries[n], values.head[h].matrix.entries[n]);
+  for (size_t h = 0; h < H; ++h) (void)caches.head[h].append(keys.head[h], values.head[h]);
   return true;
 }
 template <class T, size_t W, size_t D, size_t Dv, size_t H, size_t N>

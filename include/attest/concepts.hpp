@@ -13,6 +13,10 @@ inline constexpr bool is_same_type = false;
 template <class A>
 inline constexpr bool is_same_type<A, A> = true;
 
+// What an expression gives, references and const put aside: decltype(by_value(…)).
+template <class T>
+T by_value(T);
+
 // A + B, A − B: entry by entry.
 template <::size_t LeftRows, ::size_t LeftColumns, ::size_t RightRows, ::size_t RightColumns>
 concept same_shape = LeftRows == RightRows && LeftColumns == RightColumns;

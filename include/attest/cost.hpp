@@ -130,7 +130,9 @@ template <class Bias>
 inline constexpr bool is_biased = !is_same_type<Bias, NoBias>;
 
 // The cost of attention<rule>(query, key, value, mask, bias, sink), exactly. Where visible keys are
-// neighbours, as with causal, no hidden key costs an exponential.
+// neighbours, as with causal, no hidden key costs an exponential. In vectors more products are made
+// than are used: those with the neighbours that fill up a vector, and with keys hidden from one
+// query but not from the next.
 template <Rule rule, class Q, class K, class V, class Visible, class Bias, class Sink>
 constexpr Cost cost_of_attention(const Visible& mask, const Bias& bias) {
   constexpr size_t bytes = sizeof(typename Q::value_type);
@@ -145,7 +147,7 @@ constexpr Cost cost_of_attention(const Visible& mask, const Bias& bias) {
 }
 template <Rule rule = Rule{}, class Q, class K, class V, class Visible = Everything,
           class Bias = NoBias, class Sink = NoSink>
-requires can_attend<Q, K, V, Visible, Bias>
+requires can_attend<Q, K, V, Visible, Bias, Sink>
 constexpr Cost attention_cost(const Q&, const K&, const V&, const Visible& mask = {},
                               const Bias& bias = {}, const Sink& = {}) {
   return cost_of_attention<rule, Q, K, V, Visible, Bias, Sink>(mask, bias);
@@ -193,7 +195,7 @@ constexpr Cost cost_of_streaming(const Visible& mask, const Bias& bias) {
 }
 template <size_t tile, Rule rule = Rule{}, class Q, class K, class V, class Visible = Everything,
           class Bias = NoBias, class Sink = NoSink>
-requires a_tile_holds_a_key<tile> && can_attend<Q, K, V, Visible, Bias>
+requires a_tile_holds_a_key<tile> && can_attend<Q, K, V, Visible, Bias, Sink>
 constexpr Cost streaming_attention_cost(const Q&, const K&, const V&, const Visible& mask = {},
                                         const Bias& bias = {}, const Sink& = {}) {
   return cost_of_streaming<tile, rule, Q, K, V, Visible, Bias, Sink>(mask, bias);
@@ -217,7 +219,7 @@ constexpr Cost cost_from_cache(size_t held, const Visible& mask, const Bias& bia
 }
 template <Rule rule = Rule{}, class Q, class Cache, class Visible = Everything, class Bias = NoBias,
           class Sink = NoSink>
-requires can_attend_to_cache<rule, Q, Cache, Visible, Bias>
+requires can_attend_to_cache<rule, Q, Cache, Visible, Bias, Sink>
 constexpr Cost attention_cost(const Q&, const Cache& cache, const Visible& mask = {},
                               const Bias& bias = {}, const Sink& = {}) {
   return cost_from_cache<rule, Q, Cache, Visible, Bias, Sink>(cache.held(), mask, bias);
@@ -245,13 +247,12 @@ constexpr Cost attention_cost(const Heads<Q, Hq>&, const Heads<K, Hk>&, const He
 template <Rule rule, class... Parts>
 struct CostOf;
 template <Rule rule, class Q, class K, class V, class Visible, class Bias, class Sink>
-requires can_attend<Q, K, V, Visible, Bias>
 struct CostOf<rule, Q, K, V, Visible, Bias, Sink> {
+  static_assert(can_attend<Q, K, V, Visible, Bias, Sink>);
   static constexpr Cost cost =
       cost_of_attention<rule, Q, K, V, Visible, Bias, Sink>(Visible{}, Bias{});
 };
 template <Rule rule, class Q, class K, class V>
-requires can_attend<Q, K, V>
 struct CostOf<rule, Q, K, V> : CostOf<rule, Q, K, V, Everything, NoBias, NoSink> {
 };
 template <Rule rule, class Q, class Cache>
@@ -279,7 +280,7 @@ inline constexpr Cost cost_of = CostOf<rule, Parts...>::cost;
 
 template <size_t tile, Rule rule, class Q, class K, class V, class Visible = Everything,
           class Bias = NoBias, class Sink = NoSink>
-requires a_tile_holds_a_key<tile> && can_attend<Q, K, V, Visible, Bias>
+requires a_tile_holds_a_key<tile> && can_attend<Q, K, V, Visible, Bias, Sink>
 inline constexpr Cost streaming_cost_of =
     cost_of_streaming<tile, rule, Q, K, V, Visible, Bias, Sink>(Visible{}, Bias{});
 

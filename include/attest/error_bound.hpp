@@ -24,7 +24,7 @@ constexpr double bias_error(const Bias&, size_t, size_t) {
 template <class T>
 constexpr double bias_error(const Alibi<T>& alibi, size_t i, size_t j) {
   const double b = static_cast<double>(alibi(i, j));
-  return 3.1 * unit_roundoff<T> * (b < 0 ? -b : b) + smallest_number<T>;
+  return 3.1 * unit_roundoff<T> * (b < 0 ? -b : b) + smallest_number<T> + half_unit<T>;
 }
 template <class T, class A, class B>
 constexpr double bias_error(const BiasSum<A, B>& sum, size_t i, size_t j) {
@@ -57,7 +57,7 @@ constexpr double bias_error(const BiasSum<A, B>& sum, size_t i, size_t j) {
 // as long as nothing saturates, the sum of n exponentials included.
 template <Rule rule = Rule{}, class Q, class K, class V, class Visible = Everything,
           class Bias = NoBias, class Sink = NoSink>
-requires can_attend<Q, K, V, Visible, Bias>
+requires can_attend<Q, K, V, Visible, Bias, Sink>
 constexpr auto attention_error_bound(const Q& query, const K& key, const V& value,
                                      const Visible& mask = {}, const Bias& given_bias = {},
                                      const Sink& sink = {}) {
@@ -94,7 +94,8 @@ constexpr auto attention_error_bound(const Q& query, const K& key, const V& valu
         s[j] = scale * product;
         error[j] =
             roundings * u * (1 + u) * (1 + u) * (1 + u) * (1 + u) * scale_size * product_size +
-            (d * scale_size + 1) * smallest;
+            (d * scale_size + 1) * smallest +
+            half * (1 + d * (scale_size + half) + size_of(product));
         const auto cap = [&] {
           error[j] = error[j] + 4 * u * (size_of(s[j]) + error[j]) + 4 * u * rule.softcap +
                      (1 + rule.softcap) * smallest + (1 + 2 * rule.softcap) * half;
@@ -122,6 +123,8 @@ constexpr auto attention_error_bound(const Q& query, const K& key, const V& valu
           worst = error[j] > worst ? error[j] : worst;
           n = n + 1;
         }
+      if (n == 0 && rule.empty_row == EmptyRow::mean)
+        for (size_t j = 0; j < N; ++j) s[j] = error[j] = 0, counts[j] = true, n = n + 1;
       if (n == 0) continue;
       for (size_t j = 0; j <= N; ++j)
         if (counts[j]) total = total + (p[j] = exp(s[j] - largest));

@@ -43,16 +43,16 @@ concept is_an_integer = requires(I i) {
 // rounded again, which is the same: with p digits here and 24 in float, 24 ≥ 2p + 2, no result
 // rounded to 24 digits is moved onto the middle between two numbers of p digits (S. A. Figueroa,
 // "When is double rounding innocuous?", ACM SIGNUM Newsletter 30(3), 1995; also for √). Nor where
-// float itself runs out of digits, which only bfloat16 can reach, in products and quotients below
-// 2^-126: products of two numbers of 8 digits are exact in float down to 2^-134, half the smallest
-// bfloat16, and none below that is within 2^-150 of it; a quotient and the middle of two results
-// differ by a multiple of 2^-135/255 that is not 0, and float errs by 2^-150. Each operation of a
-// sum is rounded to this format, so a sum of many is better kept in float. A NaN that arithmetic
+// float itself runs out of digits, which only formats with E = 8 can reach, bfloat16 the longest of
+// them, in products and quotients below 2^-126: products of two numbers of 8 digits are exact in
+// float down to 2^-134, half the smallest bfloat16, and none below that is within 2^-150 of it; a
+// quotient and the middle of two results differ by a multiple of 2^-135/255 that is not 0, and float
+// errs by 2^-150. Each operation of a sum is rounded to this format, so a sum of many is better kept in float. A NaN that arithmetic
 // returns is quiet_nan(), where the float arithmetic of one processor has another than the next; in
 // a constant expression a result that is a NaN or that float has no room for is an error, as it is
 // for float.
 template <int E, int F, bool Finite = false>
-requires(E >= 2 && E <= 8 && F >= 1 && F <= 10 && 1 + E + F <= 16) struct small_float {
+requires(E >= 2 && E + Finite <= 8 && F >= 1 && F <= 10 && 1 + E + F <= 16) struct small_float {
   using word_type = typename SmallWord<1 + E + F <= 8>::type;
   static constexpr int precision = F + 1;
   static constexpr int bias = (1 << (E - 1)) - 1;

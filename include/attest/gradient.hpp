@@ -92,8 +92,9 @@ template <class G, class T, size_t Tq, size_t Dv>
 concept output_gradient_has_the_form_of_the_output =
     is_same_type<G, Matrix<T, Tq, Dv>> || is_same_type<G, OutputAndLogSumExp<T, Tq, Dv>>;
 
-template <class Q, class K, class V, class G, class Visible = Everything, class Bias = NoBias>
-concept can_differentiate_attention = can_attend<Q, K, V, Visible, Bias> &&
+template <class Q, class K, class V, class G, class Visible = Everything, class Bias = NoBias,
+          class Sink = NoSink>
+concept can_differentiate_attention = can_attend<Q, K, V, Visible, Bias, Sink> &&
     output_gradient_has_the_form_of_the_output<G, typename Q::value_type, Q::rows, V::columns>;
 
 template <class DOutput>
@@ -225,7 +226,7 @@ constexpr void add_gradients_of_head(const Query<T, Tq, D>& query, const K& key,
 // calls the largest error observed is half the bound (tests/gradient.cpp).
 template <Rule rule = Rule{}, class Q, class K, class V, class DOutput, class Visible = Everything,
           class Bias = NoBias, class Sink = NoSink>
-requires can_differentiate_attention<Q, K, V, DOutput, Visible, Bias>
+requires can_differentiate_attention<Q, K, V, DOutput, Visible, Bias, Sink>
 constexpr auto attention_gradient(const Q& query, const K& key, const V& value,
                                   const DOutput& d_output, const Visible& mask = {},
                                   const Bias& given_bias = {}, const Sink& sink = {}) {

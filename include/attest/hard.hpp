@@ -5,6 +5,7 @@
 // tends to as the scale grows.
 #pragma once
 #include <attest/attention.hpp>
+#include <attest/count.hpp>
 
 namespace attest {
 
@@ -35,12 +36,12 @@ constexpr void attend_hard(const T (&q)[D], const Matrix<T, Tk, D>& key,
     if constexpr (rule.empty_row == EmptyRow::nan)
       for (T& entry : output) entry = quiet_nan<T>();
     if constexpr (rule.empty_row == EmptyRow::mean) {
-      const T each = T(1) / T(static_cast<int>(Tk));
+      const T each = reciprocal_of_count<T>(Tk);
       for (const auto& v : value.entries) axpy(each, v, output);
     }
     return;
   }
-  const T share = T(1) / T(static_cast<int>(ties));
+  const T share = reciprocal_of_count<T>(ties);
   for (size_t j = 0; j < Tk; ++j)
     if (sees(counted, i, j) && score_of_key[j] == largest) axpy(share, value.entries[j], output);
 }
@@ -56,7 +57,7 @@ constexpr void attend_hard(const T (&q)[D], const Matrix<T, Tk, D>& key,
 // smallest number, 2^−150 and 2^−1075, which rounds to 0, and n ones add up to n exactly.
 template <Rule rule = Rule{}, class Q, class K, class V, class Visible = Everything,
           class Bias = NoBias, class Sink = NoSink>
-requires can_attend<Q, K, V, Visible, Bias>
+requires can_attend<Q, K, V, Visible, Bias, Sink>
 constexpr auto hard_attention(const Q& query, const K& key, const V& value,
                               const Visible& mask = {}, const Bias& given_bias = {},
                               const Sink& sink = {}) {

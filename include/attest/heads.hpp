@@ -120,14 +120,14 @@ template <class Q, class K, class Visible = Everything, class Bias = NoBias, cla
 concept can_score_in_heads =
     heads_agree<Q, K, Visible, Bias, Sink> && can_score < typename Q::head_type,
         typename K::head_type, typename PartOfHead<Visible>::type,
-typename PartOfHead<Bias>::type > ;
+typename PartOfHead<Bias>::type, typename PartOfHead<Sink>::type > ;
 template <class Q, class K, class V, class Visible = Everything, class Bias = NoBias,
           class Sink = NoSink>
 concept can_attend_in_heads =
     heads_agree<Q, K, Visible, Bias, Sink> && one_value_head_per_key_head<K::heads, V::heads> &&
     can_attend < typename Q::head_type,
         typename K::head_type, typename V::head_type, typename PartOfHead<Visible>::type,
-typename PartOfHead<Bias>::type > ;
+typename PartOfHead<Bias>::type, typename PartOfHead<Sink>::type > ;
 
 // What is left of a rule for a single head once ALiBi, whose slope depends on the head, has become
 // a bias.
@@ -194,7 +194,7 @@ constexpr auto attention_weights(const Heads<Q, Hq>& query, const Heads<K, Hk>& 
 // What attention in a batch asks of its elements: a single head each, or Heads.
 template <class Q, class K, class V, class Visible, class Bias, class Sink>
 concept element_can_attend =
-    can_attend<Q, K, V, Visible, Bias> || can_attend_in_heads<Q, K, V, Visible, Bias, Sink>;
+    can_attend<Q, K, V, Visible, Bias, Sink> || can_attend_in_heads<Q, K, V, Visible, Bias, Sink>;
 template <class Q, class K, class V, class Visible = Everything, class Bias = NoBias,
           class Sink = NoSink>
 concept can_attend_in_batch =

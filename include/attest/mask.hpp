@@ -45,7 +45,7 @@ struct VisibleByPosition {
 // every shape.
 template <class Visible>
 concept answers_for_a_query_and_a_key = requires(const Visible& visible, size_t i) {
-  bool(visible(i, i));
+  requires is_same_type<decltype(by_value(visible(i, i))), bool>;
 };
 
 template <answers_for_a_query_and_a_key Visible>

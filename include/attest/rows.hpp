@@ -4,6 +4,7 @@
 // Rows of weights and rows of the output: one query at a time, or several where the processor has
 // vectors.
 #pragma once
+#include <attest/count.hpp>
 #include <attest/product.hpp>
 #include <attest/score.hpp>
 #include <attest/vectors.hpp>
@@ -27,7 +28,7 @@ constexpr void weigh_scores(T (*weight)[Tk], const Visible& visible, const Sink&
         if constexpr (rule.empty_row == EmptyRow::nan)
           each = quiet_nan<T>();
         else
-          each = T(1) / T(static_cast<int>(Tk));
+          each = reciprocal_of_count<T>(Tk);
         for (T& w : weight[r]) w = each;
       }
 }
@@ -239,10 +240,11 @@ constexpr void weigh_rows(const Matrix<T, Tq, D>& query, const Matrix<T, Tk, D>&
       weigh_keys<rule>(query.entries[i], key, visible, bias, sink, i, weights.entries[i]);
   } else {
     alignas(64) const auto transposed = transpose(key);
-    T largest[together]{}, total[together]{};
-    for (size_t i = 0; i + together <= Tq; i += together)
+    for (size_t i = 0; i + together <= Tq; i += together) {
+      T largest[together]{}, total[together]{};
       weigh_keys_together<rule>(query, key, transposed, visible, bias, sink, i, weights.entries + i,
                                 largest, total);
+    }
     if constexpr (rest > 0) {
       T largest_of_rest[rest]{}, total_of_rest[rest]{};
       weigh_keys_together<rule>(query, key, transposed, visible, bias, sink, Tq - rest,

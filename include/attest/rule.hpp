@@ -33,7 +33,7 @@ enum class HeadMap { blocked, tiled };
 
 // What a NaN or an infinity in the key or value of a masked position does. `propagate`: the weight
 // is 0, and 0·NaN and NaN − ∞ are NaN as IEEE 754 says. `unspecified`: the definition does not say.
-// The device side does not read what is masked.
+// On the device side what is masked has no part in the result, whatever it holds.
 enum class MaskedNonFinite { propagate, unspecified };
 
 // The base of the logarithm in the log-sum-exp: ln Σ e^s, or log₂ Σ e^s, which is ln Σ e^s / ln 2.
@@ -71,6 +71,13 @@ struct Rule {
 
 // Scores as they are, neither divided by √d nor otherwise changed.
 inline constexpr Rule unscaled{.scale = Scale::of(1)};
+
+template <Rule rule>
+concept softcap_is_positive_or_0_for_none =
+    rule.softcap >= 0 && rule.softcap <= 1.7976931348623157e308;
+template <Rule rule>
+concept window_ends_count_keys_or_are_minus_one_for_no_limit =
+    rule.window_left >= -1 && rule.window_right >= -1;
 
 // Whether causality and window let a query at a position see key j.
 constexpr bool position_visible(const Rule& rule, long query_position, long key) {

@@ -80,6 +80,7 @@ constexpr T score(const T (&q)[D], const T (&k)[D], const Bias& bias, size_t i, 
 template <Rule rule, class T, class Bias>
 constexpr decltype(auto) bias_of_head(const Bias& bias, size_t head, size_t heads,
                                       long earlier_keys = 0) {
+  static_assert(softcap_is_positive_or_0_for_none<rule>);
   if constexpr (!rule.alibi) {
     return (bias);
   } else {
@@ -108,6 +109,7 @@ struct VisibleToRule {
 template <Rule rule, class Visible, class Bias>
 constexpr decltype(auto) visible_to_rule(const Visible& mask, const Bias& bias,
                                          long earlier_keys = 0) {
+  static_assert(window_ends_count_keys_or_are_minus_one_for_no_limit<rule>);
   constexpr bool by_position = rule.causal || rule.window_left >= 0 || rule.window_right >= 0;
   if constexpr (!by_position && is_same_type<Bias, NoBias>)
     return (mask);

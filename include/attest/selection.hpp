@@ -5,6 +5,7 @@
 // of them, those a cache holds so far, a ring.
 #pragma once
 #include <attest/attention.hpp>
+#include <attest/count.hpp>
 
 namespace attest {
 
@@ -50,7 +51,7 @@ constexpr SoftmaxDenominator<T> attend_to(const Selection& selection, const T (&
       if constexpr (rule.empty_row == EmptyRow::nan)
         each = quiet_nan<T>();
       else if (selection.filled_slots(Slots) > 0)
-        each = T(1) / T(static_cast<int>(selection.filled_slots(Slots)));
+        each = reciprocal_of_count<T>(selection.filled_slots(Slots));
       for (size_t s = 0; s < Slots; ++s)
         if (selection.filled(s)) axpy(each, value.entries[selection.row(s)], output);
       return denominator;

@@ -8,6 +8,7 @@
 #include <attest/lanes.hpp>
 #include <attest/mask.hpp>
 #include <attest/matrix.hpp>
+#include <attest/quotient.hpp>
 #include <attest/special.hpp>
 #include <attest/vectors.hpp>
 
@@ -27,6 +28,9 @@ template <class S>
 concept has_score = requires(const S& sink) {
   sink.score;
 };
+template <class S, class T>
+concept sink_has_the_number_type_of_the_scores =
+    is_same_type<S, NoSink> || is_same_type<S, Sink<T>>;
 
 // What the weights of a row were divided by: total = Σ e^{x_j − largest}, over the visible entries
 // and the sink. Where there is nothing to divide, total is 0.
@@ -113,6 +117,7 @@ constexpr void softmax_rows(T (*x)[N], const Visible& visible, size_t first, con
     while (from < N && !sees(visible, i, from)) ++from;
     if (from == N) {
       for (size_t j = 0; j < N; ++j) x[r][j] = T(0);
+      largest[r] = total[r] = T(0);
       if constexpr (has_score<Sink>) largest[r] = sink.score, total[r] = T(1);
       continue;
     }
@@ -151,8 +156,8 @@ constexpr SoftmaxDenominator<T> softmax_row(T (&x)[N], const Visible& visible, s
   return {largest[0], total[0]};
 }
 
-// Each row of the scores becomes a distribution over the columns; see softmax_row for masks and the
-// error.
+// Each row of the scores becomes a distribution over the columns; see softmax_rows for masks and
+// the error.
 template <class T, size_t R, size_t C, class Visible = Everything>
 requires fits<Visible, R, C>
 constexpr Matrix<T, R, C> softmax(const Matrix<T, R, C>& scores, const Visible& visible = {}) {

@@ -5,6 +5,7 @@
 // kept.
 #pragma once
 #include <attest/attention.hpp>
+#include <attest/count.hpp>
 #include <attest/heads.hpp>
 #include <attest/selection.hpp>
 
@@ -166,7 +167,7 @@ constexpr SoftmaxDenominator<T> attend_in_tiles(const T (&q)[D], const Matrix<T,
   finish_row<rule>(denominator, output, sink);
   if constexpr (rule.empty_row == EmptyRow::mean)
     if (denominator.total == T(0)) {
-      const T each = T(1) / T(static_cast<int>(Tk));
+      const T each = reciprocal_of_count<T>(Tk);
       for (const auto& v : value.entries) axpy(each, v, output);
     }
   return denominator;
@@ -191,7 +192,7 @@ concept a_tile_holds_a_key = Tile >
 // times the smallest subnormal for each visible key and each merge.
 template <size_t tile, Rule rule = Rule{}, class Q, class K, class V, class Visible = Everything,
           class Bias = NoBias, class Sink = NoSink>
-requires a_tile_holds_a_key<tile> && can_attend<Q, K, V, Visible, Bias>
+requires a_tile_holds_a_key<tile> && can_attend<Q, K, V, Visible, Bias, Sink>
 constexpr auto streaming_attention(const Q& query, const K& key, const V& value,
                                    const Visible& mask = {}, const Bias& given_bias = {},
                                    const Sink& sink = {}) {
@@ -207,7 +208,7 @@ constexpr auto streaming_attention(const Q& query, const K& key, const V& value,
 
 template <size_t tile, Rule rule = Rule{}, class Q, class K, class V, class Visible = Everything,
           class Bias = NoBias, class Sink = NoSink>
-requires a_tile_holds_a_key<tile> && can_attend<Q, K, V, Visible, Bias>
+requires a_tile_holds_a_key<tile> && can_attend<Q, K, V, Visible, Bias, Sink>
 constexpr auto streaming_attention_with_log_sum_exp(const Q& query, const K& key, const V& value,
                                                     const Visible& mask = {},
                                                     const Bias& given_bias = {},

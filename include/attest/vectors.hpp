@@ -10,7 +10,7 @@
 
 namespace attest {
 
-#if defined(__SSE2__) || defined(_M_X64) || defined(__aarch64__) || defined(__ALTIVEC__) || \
+#if defined(__SSE2__) || defined(__aarch64__) || defined(__ALTIVEC__) || \
     defined(__riscv_vector) || defined(__wasm_simd128__)
 inline constexpr bool processor_has_vectors = true;
 #else
