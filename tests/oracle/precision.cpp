@@ -90,7 +90,7 @@ TEST_CASE("steps change what the preset says") {
   CHECK(claim.weight_rounding == WeightRounding::running_maximum_from_last);
 }
 
-TEST_CASE("a claim nobody knows is refused") {
+TEST_CASE("a preset, a format or a step nobody knows is refused") {
   const auto refused = [](const char* key, Attribute value) {
     CallBuilder call = ordinary_call("plain");
     call.call.precision[key] = std::move(value);

@@ -58,13 +58,16 @@ inline const Fault* find_fault(std::string_view name) {
   return nullptr;
 }
 
-inline bool applies(const Fault& fault, const Problem& problem) {
-  return !fault.settings(problem).empty();
-}
+// With each of its numbers that this call gives a meaning. A call without keys or queries leaves
+// nothing to do wrong.
 inline std::vector<FaultCase> cases_of(const Fault& fault, const Problem& problem) {
   std::vector<FaultCase> result;
+  if (problem.given_keys() == 0 || problem.query.shape[2] == 0) return result;
   for (const double setting : fault.settings(problem)) result.push_back({&fault, setting});
   return result;
+}
+inline bool applies(const Fault& fault, const Problem& problem) {
+  return !cases_of(fault, problem).empty();
 }
 
 // The call as the fault has it computed; further faults can be added to it.
