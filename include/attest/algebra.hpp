@@ -5,18 +5,10 @@
 // of: dot and axpy.
 #pragma once
 #include <attest/concepts.hpp>
+#include <attest/contraction.hpp>
 #include <attest/ieee.hpp>
 #include <attest/matrix.hpp>
 #include <attest/vectors.hpp>
-
-// a·b + c written in one expression may be contracted to one rounding where the target has such an
-// instruction. clang is told not to by this pragma, inside the body it concerns; GCC knows no
-// pragma, only -ffp-contract=off (attest::bit_exact). Undefined again at the end of this header.
-#ifdef __clang__
-#define ATTEST_NO_CONTRACTION _Pragma("STDC FP_CONTRACT OFF")
-#else
-#define ATTEST_NO_CONTRACTION
-#endif
 
 // Before a loop over entries that do not overlap with what they are computed from: GCC need not
 // check at run time, and makes vectors of few entries before it unrolls them.
@@ -171,4 +163,3 @@ concept can_add = requires(const A& a, const B& b) {
 }  // namespace attest
 
 #undef ATTEST_ENTRIES_SIDE_BY_SIDE
-#undef ATTEST_NO_CONTRACTION

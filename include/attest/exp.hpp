@@ -7,21 +7,8 @@
 #include <stdint.h>
 
 #include <attest/bits.hpp>
+#include <attest/contraction.hpp>
 #include <attest/exp_tables.hpp>
-
-// a·b + c, rounded once or twice, whichever is faster: for sums whose proof allows either. GCC fuses
-// what it is told to fuse, in constant evaluation as well; clang what this pragma says, but only at
-// run time. Undefined again at the end of this header.
-#ifdef __clang__
-#define ATTEST_MULTIPLICATIONS_MAY_FUSE _Pragma("clang fp contract(fast)")
-#else
-#define ATTEST_MULTIPLICATIONS_MAY_FUSE
-#endif
-#if defined(__FP_FAST_FMA) && !defined(__clang__)
-#define ATTEST_MULTIPLY_ADD(a, b, c) __builtin_fma(a, b, c)
-#else
-#define ATTEST_MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))
-#endif
 
 namespace attest {
 
@@ -330,6 +317,3 @@ constexpr double exp2(double x) noexcept {
 }
 
 }  // namespace attest
-
-#undef ATTEST_MULTIPLY_ADD
-#undef ATTEST_MULTIPLICATIONS_MAY_FUSE

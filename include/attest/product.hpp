@@ -7,14 +7,9 @@
 #pragma once
 #include <stddef.h>
 
-#include <attest/algebra.hpp>
+#include <attest/contraction.hpp>
+#include <attest/ieee.hpp>
 #include <attest/vectors.hpp>
-
-#ifdef __clang__
-#define ATTEST_NO_CONTRACTION _Pragma("STDC FP_CONTRACT OFF")
-#else
-#define ATTEST_NO_CONTRACTION
-#endif
 
 namespace attest {
 
@@ -90,5 +85,3 @@ inline void add_products(const T (*x)[X], const T (*a)[N], T (*y)[N], size_t fir
 }
 
 }  // namespace attest
-
-#undef ATTEST_NO_CONTRACTION

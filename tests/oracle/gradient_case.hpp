@@ -73,26 +73,32 @@ inline GradientCase random_case(std::uint64_t seed, double spread,
 // Results by array name, in the arrays' order.
 template <class Number>
 using Results = std::map<std::string, std::vector<Number>>;
+template <class Number>
+std::vector<Number> zeros(std::size_t n) {
+  return std::vector<Number>(n, Number(0));
+}
+template <class Number>
+Results<Number> zero_results(const GradientCase& c) {
+  return {{"out", zeros<Number>(c.d_output.size())},
+          {"lse", zeros<Number>(c.query_heads * c.queries)},
+          {"dq", zeros<Number>(c.q.size())},
+          {"dk", zeros<Number>(c.k.size())},
+          {"dv", zeros<Number>(c.v.size())},
+          {"dsinks", zeros<Number>(c.sinks.size())},
+          {"dattn_mask", zeros<Number>(c.bias.size())}};
+}
 
 // By the whole Jacobian of softmax, score by score.
 inline Results<Reference> exact_gradients(const GradientCase& c) {
-  Results<Reference> r;
-  const auto zeros = [](std::size_t n) { return std::vector<Reference>(n, Reference(0)); };
-  r["out"] = zeros(c.d_output.size());
-  r["lse"] = zeros(c.query_heads * c.queries);
-  r["dq"] = zeros(c.q.size());
-  r["dk"] = zeros(c.k.size());
-  r["dv"] = zeros(c.v.size());
-  r["dsinks"] = zeros(c.sinks.size());
-  r["dattn_mask"] = zeros(c.bias.size());
+  Results<Reference> r = zero_results<Reference>(c);
   const Reference base = c.base_two ? Reference(1 / log(Reference(2))) : Reference(1);
   for (std::size_t h = 0; h < c.query_heads; ++h)
     for (std::size_t i = 0; i < c.queries; ++i) {
       const std::size_t g = c.read(h), row = h * c.queries + i, all = c.keys + !c.sinks.empty();
       const double* q = &c.q[row * c.width];
       const double* a = &c.d_output[row * c.columns];
-      std::vector<Reference> score = zeros(all), slope(all, Reference(1)), p = zeros(all),
-                             dp = zeros(all);
+      std::vector<Reference> score = zeros<Reference>(all), slope(all, Reference(1)),
+                             p = zeros<Reference>(all), dp = zeros<Reference>(all);
       std::vector<bool> counts(all, true);
       Reference sum = 0;
       for (std::size_t j = 0; j < c.keys; ++j) {
@@ -171,15 +177,7 @@ inline Results<double> computed_gradients(const GradientCase& c, const Backward&
   };
   const auto f = [](double x) { return static_cast<float>(x); };
   const float scale = f(c.scale), cap = f(c.softcap), log2_e = 1.44269504f;
-  Results<float> r;
-  const auto zeros = [](std::size_t n) { return std::vector<float>(n, 0.0f); };
-  r["out"] = zeros(c.d_output.size());
-  r["lse"] = zeros(c.query_heads * c.queries);
-  r["dq"] = zeros(c.q.size());
-  r["dk"] = zeros(c.k.size());
-  r["dv"] = zeros(c.v.size());
-  r["dsinks"] = zeros(c.sinks.size());
-  r["dattn_mask"] = zeros(c.bias.size());
+  Results<float> r = zero_results<float>(c);
   const auto store = [&](std::vector<float>& numbers) {
     for (float& x : numbers) x = f(how.stored->round(static_cast<double>(x)));
   };
@@ -196,7 +194,8 @@ inline Results<double> computed_gradients(const GradientCase& c, const Backward&
     }
     for (std::size_t i = 0; i < c.queries; ++i) {
       const std::size_t g = c.read(h), row = h * c.queries + i, all = c.keys + !c.sinks.empty();
-      std::vector<float> score = zeros(all), slope(all, 1.0f), p = zeros(all), dp = zeros(all);
+      std::vector<float> score = zeros<float>(all), slope(all, 1.0f), p = zeros<float>(all),
+                         dp = zeros<float>(all);
       std::vector<bool> counts(all, true);
       for (std::size_t j = 0; j < c.keys; ++j) {
         counts[j] = c.sees(i, j);
@@ -214,7 +213,7 @@ inline Results<double> computed_gradients(const GradientCase& c, const Backward&
       if (!c.sinks.empty()) score[c.keys] = f(c.sinks[h]);
       // forward: an online softmax over tiles of two keys
       float maximum = -HUGE_VALF, sum = 0;
-      std::vector<float> o = zeros(c.columns);
+      std::vector<float> o = zeros<float>(c.columns);
       for (std::size_t first = 0; first < all; first += 2) {
         const std::size_t last = std::min(first + 2, all);
         float raised = maximum;

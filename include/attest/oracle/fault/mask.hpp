@@ -50,6 +50,10 @@ inline void own_mask(
     return bias(*with, at, j, *without);
   };
 }
+// What a boolean mask says; keys beyond its columns are hidden.
+inline bool attends(const Problem& p, RowIndex at, std::size_t j) {
+  return j < p.mask->shape[3] && p.mask->integer_at(p.mask->at(at.batch, at.head, at.row, j)) != 0;
+}
 inline void drop_mask(Implementation& by) {
   by.problem.mask.reset();
   by.problem.mask_slopes.clear();
@@ -107,9 +111,7 @@ inline constexpr Fault mask_faults[] = {
        own_mask(by, [](const Problem& p, RowIndex at, std::size_t j, const Problem& without) {
          const double bias = without.bias(at.batch, at.head, at.row, j);
          if (j >= p.given_keys()) return bias;
-         const bool attends =
-             j < p.mask->shape[3] && p.mask->integer_at(p.mask->at(at.batch, at.head, at.row, j));
-         return attends ? minus_infinity : bias;
+         return attends(p, at, j) ? minus_infinity : bias;
        });
      },
      nullptr,
@@ -124,9 +126,7 @@ inline constexpr Fault mask_faults[] = {
        own_mask(by, [](const Problem& p, RowIndex at, std::size_t j, const Problem& without) {
          const double bias = without.bias(at.batch, at.head, at.row, j);
          if (j >= p.given_keys()) return bias;
-         const bool attends =
-             j < p.mask->shape[3] && p.mask->integer_at(p.mask->at(at.batch, at.head, at.row, j));
-         return bias + attends;
+         return bias + attends(p, at, j);
        });
      },
      nullptr,
