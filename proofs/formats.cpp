@@ -10,6 +10,7 @@
 #include <attest/softmax.hpp>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 namespace {
 using namespace attest;
@@ -191,5 +192,30 @@ constexpr bool attends() {
 }
 static_assert(attends<float16>() && attends<bfloat16>());
 static_assert(attends<float8_e4m3fn>() && attends<float8_e5m2>());
+
+// 1/√d is the nearest number of the format, also of a d that the format does not hold: d·m² is
+// below 1 for the middle m of it and the number before, above 1 for that of it and the next. These
+// products have no more than 53 bits.
+template <class T>
+constexpr bool is_nearest_to_inverse_root(T x, size_t d) {
+  const auto product_at_middle = [&](int step) {
+    const auto neighbour =
+        T::from_word(static_cast<typename T::word_type>(static_cast<int>(x.word) + step));
+    const double m = (static_cast<double>(x) + static_cast<double>(neighbour)) / 2;
+    return static_cast<double>(d) * m * m;
+  };
+  return product_at_middle(-1) < 1 && product_at_middle(1) > 1;
+}
+template <class T, size_t... d>
+constexpr bool has_inverse_roots(std::index_sequence<d...>) {
+  return (is_nearest_to_inverse_root(inverse_root<T, d + 1>, d + 1) && ...);
+}
+template <class T>
+constexpr bool has_all_inverse_roots =
+    has_inverse_roots<T>(std::make_index_sequence<96>{}) &&
+    has_inverse_roots<T>(std::index_sequence<447, 463, 464, 575, 4095, 65519, 99999>{});
+static_assert(has_all_inverse_roots<float16> && has_all_inverse_roots<bfloat16> &&
+                  has_all_inverse_roots<float8_e4m3fn> && has_all_inverse_roots<float8_e5m2>,
+              "S7: 1/sqrt(d) in every small format, whatever the width");
 
 }  // namespace

@@ -5,6 +5,7 @@
 #pragma once
 #include <attest/algebra.hpp>
 #include <attest/bias.hpp>
+#include <attest/count.hpp>
 #include <attest/fixed.hpp>
 #include <attest/mask.hpp>
 #include <attest/rule.hpp>
@@ -15,14 +16,18 @@
 namespace attest {
 
 // 1/√d, d the length of the vectors in the dot product: if their entries are independent with
-// variance 1, q·k has variance d and this brings it back to 1. Computed as T(1) / sqrt(T(d)): two
-// roundings, relative error at most 2·u to first order; exact where d is a power of four.
+// variance 1, q·k has variance d and this brings it back to 1. Two roundings, relative error at
+// most 2·u to first order; exact where d is a power of four. A type that may not hold d
+// (count.hpp) gets that of double, rounded.
 template <class T, size_t D>
-inline constexpr T inverse_root = T(1) / sqrt(T(D));
-// A fixed-point number need not hold d.
-template <class Storage, int F, size_t D>
-inline constexpr fixed<Storage, F> inverse_root<fixed<Storage, F>, D> =
-    fixed<Storage, F>(inverse_root<double, D>);
+constexpr T inverse_root_of_width() {
+  if constexpr (holds_counts<T>)
+    return T(1) / sqrt(T(D));
+  else
+    return T(1 / sqrt(static_cast<double>(D)));
+}
+template <class T, size_t D>
+inline constexpr T inverse_root = inverse_root_of_width<T, D>();
 
 template <Rule rule, class T, size_t D>
 constexpr T scale_of_width() {
