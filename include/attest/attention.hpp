@@ -20,7 +20,8 @@ namespace attest {
 
 // What attention asks of its arguments.
 template <class Q, class K, class Visible = Everything, class Bias = NoBias, class Sink = NoSink>
-concept can_score = can_compare<Q, K> && fits<Visible, Q::rows, K::rows> &&
+concept can_score = can_compare<Q, K> &&
+    number_type_has_an_exp_of_its_own<typename Q::value_type> && fits<Visible, Q::rows, K::rows> &&
     adds_to_scores<Bias, typename Q::value_type, Q::rows, K::rows> &&
     sink_has_the_number_type_of_the_scores<Sink, typename Q::value_type>;
 template <class Q, class K, class V, class Visible = Everything, class Bias = NoBias,

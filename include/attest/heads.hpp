@@ -8,10 +8,16 @@
 
 namespace attest {
 
+template <size_t H>
+concept there_is_a_head = H != 0;
+template <size_t N>
+concept there_is_an_element_of_the_batch = N != 0;
+
 // H heads, one after the other in memory: of queries, keys, values, and of outputs; of masks,
 // biases and sinks where each head has its own.
 template <class A, size_t H>
 struct Heads {
+  static_assert(there_is_a_head<H>);
   using head_type = A;
   static constexpr size_t heads = H;
 
@@ -32,6 +38,7 @@ Heads(A, Others...) -> Heads<A, 1 + sizeof...(Others)>;
 // N sequences that have nothing to do with one another: of Query, Key, … or of Heads of them.
 template <class A, size_t N>
 struct Batch {
+  static_assert(there_is_an_element_of_the_batch<N>);
   using element_type = A;
   static constexpr size_t elements = N;
 
@@ -137,17 +144,18 @@ constexpr Rule without_alibi(Rule rule) {
 }
 
 // What `attend` returns for each query head, given its query, the key and the value it reads
-// (key_value_head), and what mask, bias and sink are to it.
+// (key_value_head), and what mask, bias and sink are to it; earlier_keys as in bias_of_head.
 template <Rule rule, class Q, size_t Hq, class K, size_t Hk, class V, class Visible, class Bias,
           class Sink, class Attend>
 constexpr auto for_each_head(const Heads<Q, Hq>& query, const Heads<K, Hk>& key,
                              const Heads<V, Hk>& value, const Visible& mask, const Bias& bias,
-                             const Sink& sink, const Attend& attend) {
+                             const Sink& sink, const Attend& attend, long earlier_keys = 0) {
   const auto of_head = [&](size_t h) {
     const size_t read = key_value_head(rule.head_map, h, Hq, Hk);
-    return attend(query.head[h], key.head[read], value.head[read], part_of_head(mask, h),
-                  bias_of_head<rule, typename Q::value_type>(part_of_head(bias, h), h, Hq),
-                  part_of_head(sink, h));
+    return attend(
+        query.head[h], key.head[read], value.head[read], part_of_head(mask, h),
+        bias_of_head<rule, typename Q::value_type>(part_of_head(bias, h), h, Hq, earlier_keys),
+        part_of_head(sink, h));
   };
   Heads<decltype(of_head(0)), Hq> result;
   for (size_t h = 0; h < Hq; ++h) result.head[h] = of_head(h);
@@ -191,38 +199,82 @@ constexpr auto attention_weights(const Heads<Q, Hq>& query, const Heads<K, Hk>& 
                              });
 }
 
-// What attention in a batch asks of its elements: a single head each, or Heads.
+// What `attend` returns for each element of a batch, given its query and what the other parts are
+// to it: whatever is no Batch is shared by all of them.
+template <class Q, size_t N, class Attend, class... Parts>
+constexpr auto for_each_element(const Attend& attend, const Batch<Q, N>& query,
+                                const Parts&... parts) {
+  const auto of_element = [&](size_t n) {
+    return attend(query.element[n], part_of_element(parts, n)...);
+  };
+  Batch<decltype(of_element(0)), N> result;
+  for (size_t n = 0; n < N; ++n) result.element[n] = of_element(n);
+  return result;
+}
+
+template <class K, class V, class Visible, class Bias, class Sink, size_t N>
+concept batch_agrees = part_is_shared_or_one_per_element_of_the_batch<K, N> &&
+    part_is_shared_or_one_per_element_of_the_batch<V, N> &&
+    part_is_shared_or_one_per_element_of_the_batch<Visible, N> &&
+    part_is_shared_or_one_per_element_of_the_batch<Bias, N> &&
+    part_is_shared_or_one_per_element_of_the_batch<Sink, N>;
+
+// An element of a batch is a single head or Heads. A single one stands for one of Heads, so that
+// both are asked the same and a compiler names what does not hold of the one that is meant.
+template <class Part>
+inline constexpr bool is_in_heads = false;
+template <class A, size_t H>
+inline constexpr bool is_in_heads<Heads<A, H>> = true;
+template <class Part>
+struct InHeads {
+  using type = Heads<Part, 1>;
+};
+template <class A, size_t H>
+struct InHeads<Heads<A, H>> {
+  using type = Heads<A, H>;
+};
+template <class Q, class K, class V, class Visible, class Bias, class Sink>
+inline constexpr bool in_heads_or_not =
+    is_in_heads<Q> ? is_in_heads<K>&& is_in_heads<V>
+                   : !(is_in_heads<K> || is_in_heads<V> || is_in_heads<Visible> ||
+                       is_in_heads<Bias> || is_in_heads<Sink>);
+template <class Q, class K, class V, class Visible, class Bias, class Sink>
+concept query_key_and_value_are_in_heads_or_nothing_is =
+    in_heads_or_not<Q, K, V, Visible, Bias, Sink>;
+
+template <class Q, class K, class Visible, class Bias, class Sink>
+concept element_can_score =
+    query_key_and_value_are_in_heads_or_nothing_is<Q, K, K, Visible, Bias, Sink> &&
+    can_score_in_heads < typename InHeads<Q>::type,
+typename InHeads<K>::type, Visible, Bias, Sink > ;
 template <class Q, class K, class V, class Visible, class Bias, class Sink>
 concept element_can_attend =
-    can_attend<Q, K, V, Visible, Bias, Sink> || can_attend_in_heads<Q, K, V, Visible, Bias, Sink>;
+    query_key_and_value_are_in_heads_or_nothing_is<Q, K, V, Visible, Bias, Sink> &&
+    can_attend_in_heads < typename InHeads<Q>::type,
+typename InHeads<K>::type, typename InHeads<V>::type, Visible, Bias, Sink > ;
+
+// What attention in a batch asks of its arguments.
+template <class Q, class K, class Visible = Everything, class Bias = NoBias, class Sink = NoSink>
+concept can_score_in_batch = batch_agrees<K, K, Visible, Bias, Sink, Q::elements> &&
+                             element_can_score < typename PartOfElement<Q>::type,
+typename PartOfElement<K>::type, typename PartOfElement<Visible>::type,
+    typename PartOfElement<Bias>::type, typename PartOfElement<Sink>::type > ;
 template <class Q, class K, class V, class Visible = Everything, class Bias = NoBias,
           class Sink = NoSink>
-concept can_attend_in_batch =
-    part_is_shared_or_one_per_element_of_the_batch<K, Q::elements> &&
-    part_is_shared_or_one_per_element_of_the_batch<V, Q::elements> &&
-    part_is_shared_or_one_per_element_of_the_batch<Visible, Q::elements> &&
-    part_is_shared_or_one_per_element_of_the_batch<Bias, Q::elements> &&
-    part_is_shared_or_one_per_element_of_the_batch<Sink, Q::elements> &&
-    element_can_attend < typename PartOfElement<Q>::type,
+concept can_attend_in_batch = batch_agrees<K, V, Visible, Bias, Sink, Q::elements> &&
+                              element_can_attend < typename PartOfElement<Q>::type,
 typename PartOfElement<K>::type, typename PartOfElement<V>::type,
     typename PartOfElement<Visible>::type, typename PartOfElement<Bias>::type,
     typename PartOfElement<Sink>::type > ;
 
-// Element n of the output is the attention of element n. Whatever is no Batch is shared by all of
-// them.
+// Element n of the output is the attention of element n.
 template <Rule rule = Rule{}, class Q, size_t N, class K, class V, class Visible = Everything,
           class Bias = NoBias, class Sink = NoSink>
 requires can_attend_in_batch<Batch<Q, N>, K, V, Visible, Bias, Sink>
 constexpr auto attention(const Batch<Q, N>& query, const K& key, const V& value,
                          const Visible& mask = {}, const Bias& bias = {}, const Sink& sink = {}) {
-  const auto of_element = [&](size_t n) {
-    return attention<rule>(query.element[n], part_of_element(key, n), part_of_element(value, n),
-                           part_of_element(mask, n), part_of_element(bias, n),
-                           part_of_element(sink, n));
-  };
-  Batch<decltype(of_element(0)), N> output;
-  for (size_t n = 0; n < N; ++n) output.element[n] = of_element(n);
-  return output;
+  return for_each_element([](const auto&... parts) { return attention<rule>(parts...); }, query,
+                          key, value, mask, bias, sink);
 }
 
 template <Rule rule = Rule{}, class Q, size_t N, class K, class V, class Visible = Everything,
@@ -231,14 +283,18 @@ requires can_attend_in_batch<Batch<Q, N>, K, V, Visible, Bias, Sink>
 constexpr auto attention_with_log_sum_exp(const Batch<Q, N>& query, const K& key, const V& value,
                                           const Visible& mask = {}, const Bias& bias = {},
                                           const Sink& sink = {}) {
-  const auto of_element = [&](size_t n) {
-    return attention_with_log_sum_exp<rule>(query.element[n], part_of_element(key, n),
-                                            part_of_element(value, n), part_of_element(mask, n),
-                                            part_of_element(bias, n), part_of_element(sink, n));
-  };
-  Batch<decltype(of_element(0)), N> result;
-  for (size_t n = 0; n < N; ++n) result.element[n] = of_element(n);
-  return result;
+  return for_each_element(
+      [](const auto&... parts) { return attention_with_log_sum_exp<rule>(parts...); }, query, key,
+      value, mask, bias, sink);
+}
+
+template <Rule rule = Rule{}, class Q, size_t N, class K, class Visible = Everything,
+          class Bias = NoBias, class Sink = NoSink>
+requires can_score_in_batch<Batch<Q, N>, K, Visible, Bias, Sink>
+constexpr auto attention_weights(const Batch<Q, N>& query, const K& key, const Visible& mask = {},
+                                 const Bias& bias = {}, const Sink& sink = {}) {
+  return for_each_element([](const auto&... parts) { return attention_weights<rule>(parts...); },
+                          query, key, mask, bias, sink);
 }
 
 template <size_t Width, size_t H>

@@ -293,12 +293,6 @@ constexpr auto multi_head_attention(const Layer& layer, const X& query_tokens, c
 }
 
 // Each sequence of a batch on its own. Whatever is no Batch is shared by all of them.
-template <class Y, class Z, class Visible, class Bias, class Sink, size_t N>
-concept batch_agrees = part_is_shared_or_one_per_element_of_the_batch<Y, N> &&
-    part_is_shared_or_one_per_element_of_the_batch<Z, N> &&
-    part_is_shared_or_one_per_element_of_the_batch<Visible, N> &&
-    part_is_shared_or_one_per_element_of_the_batch<Bias, N> &&
-    part_is_shared_or_one_per_element_of_the_batch<Sink, N>;
 template <Rule rule = Rule{}, class Layer, class X, size_t N, class Y, class Z,
           class Visible = Everything, class Bias = NoBias, class Sink = NoSink>
 requires batch_agrees<Y, Z, Visible, Bias, Sink, N>
@@ -306,15 +300,9 @@ constexpr auto multi_head_attention(const Layer& layer, const Batch<X, N>& query
                                     const Y& key_tokens, const Z& value_tokens,
                                     const Visible& mask = {}, const Bias& bias = {},
                                     const Sink& sink = {}) {
-  const auto of_element = [&](size_t n) {
-    return multi_head_attention<rule>(layer, query_tokens.element[n],
-                                      part_of_element(key_tokens, n),
-                                      part_of_element(value_tokens, n), part_of_element(mask, n),
-                                      part_of_element(bias, n), part_of_element(sink, n));
-  };
-  Batch<decltype(of_element(0)), N> output;
-  for (size_t n = 0; n < N; ++n) output.element[n] = of_element(n);
-  return output;
+  return for_each_element(
+      [&](const auto&... parts) { return multi_head_attention<rule>(layer, parts...); },
+      query_tokens, key_tokens, value_tokens, mask, bias, sink);
 }
 
 // Tokens attend to one another.

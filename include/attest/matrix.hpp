@@ -9,12 +9,18 @@ namespace attest {
 
 using size_t = ::size_t;
 
-// An aggregate over a built-in array: trivially copyable, sizeof == R·C·sizeof(T), and structural, so that a whole
-// weight matrix can be a template argument. A row is handed out by reference: kernels hoist `const auto& q = Q[i];`
-// and index it directly, which costs one call per row at compile time where an (i, j) operator costs one per entry.
-// An index out of range is undefined at run time; in a constant expression the compiler rejects it.
+// C++ has no arrays without an entry.
+template <size_t R, size_t C>
+concept matrix_has_a_row_and_a_column = R != 0 && C != 0;
+
+// An aggregate over a built-in array: trivially copyable, sizeof == R·C·sizeof(T), and structural,
+// so that a whole weight matrix can be a template argument. A row is handed out by reference:
+// kernels hoist `const auto& q = Q[i];` and index it directly, which costs one call per row at
+// compile time where an (i, j) operator costs one per entry. An index out of range is undefined at
+// run time; in a constant expression the compiler rejects it.
 template <class T, size_t R, size_t C>
 struct Matrix {
+  static_assert(matrix_has_a_row_and_a_column<R, C>);
   using value_type = T;
   static constexpr size_t rows = R;
   static constexpr size_t columns = C;

@@ -8,11 +8,20 @@
 
 namespace attest {
 
+// What there must be for a query to look for something.
+template <size_t Queries>
+concept there_is_a_query = Queries != 0;
+template <size_t Keys>
+concept there_is_a_key = Keys != 0;
+template <size_t Width>
+concept query_and_key_have_an_entry = Width != 0;
+
 // The three roles of a token, one row per token: what it looks for, what it is found by, what it
 // hands over. Each is a type of its own, so that no two of them can be exchanged by accident:
 // Query{x * w_q}, Key{x * w_k}, Value{x * w_v}.
 template <class T, size_t Tq, size_t D>
 struct Query {
+  static_assert(there_is_a_query<Tq> && query_and_key_have_an_entry<D>);
   using value_type = T;
   static constexpr size_t rows = Tq;
   static constexpr size_t columns = D;
@@ -24,6 +33,7 @@ struct Query {
 
 template <class T, size_t Tk, size_t D>
 struct Key {
+  static_assert(there_is_a_key<Tk> && query_and_key_have_an_entry<D>);
   using value_type = T;
   static constexpr size_t rows = Tk;
   static constexpr size_t columns = D;
@@ -35,6 +45,7 @@ struct Key {
 
 template <class T, size_t Tk, size_t Dv>
 struct Value {
+  static_assert(there_is_a_key<Tk>);
   using value_type = T;
   static constexpr size_t rows = Tk;
   static constexpr size_t columns = Dv;

@@ -4,6 +4,7 @@
 // softmax: scores in, a probability distribution out, e^{x_j} / Σ_k e^{x_k}, of a row and of each
 // row of a matrix.
 #pragma once
+#include <attest/concepts.hpp>
 #include <attest/exp.hpp>
 #include <attest/lanes.hpp>
 #include <attest/mask.hpp>
@@ -38,6 +39,14 @@ template <class T>
 struct SoftmaxDenominator {
   T largest{};
   T total{};
+};
+
+// Scores are weighed by e^x, and exp returns the number type of its argument: float, double, the
+// types of formats.hpp and fixed.hpp, or one that brings an exp along. Integers have none, and exp
+// of a long double would be that of a double.
+template <class T>
+concept number_type_has_an_exp_of_its_own = requires(const T& x) {
+  requires is_same_type<decltype(by_value(exp(x))), T>;
 };
 
 // What stands for a hidden score: −∞, whose exponential is zero, or else a visible score.
@@ -159,7 +168,7 @@ constexpr SoftmaxDenominator<T> softmax_row(T (&x)[N], const Visible& visible, s
 // Each row of the scores becomes a distribution over the columns; see softmax_rows for masks and
 // the error.
 template <class T, size_t R, size_t C, class Visible = Everything>
-requires fits<Visible, R, C>
+requires number_type_has_an_exp_of_its_own<T> && fits<Visible, R, C>
 constexpr Matrix<T, R, C> softmax(const Matrix<T, R, C>& scores, const Visible& visible = {}) {
   Matrix<T, R, C> weights = scores;
   for (size_t i = 0; i < R; ++i) softmax_row(weights.entries[i], visible, i);

@@ -1,0 +1,17 @@
+// Copyright the attest authors
+// SPDX-License-Identifier: BSL-1.0
+
+// Scores that are integers have no exponential.
+// must fail with: number_type_has_an_exp_of_its_own
+#include <attest/attention.hpp>
+
+using namespace attest;
+#ifdef ATTEST_CONTROL
+using Number = double;
+#else
+using Number = int;
+#endif
+constexpr Query<Number, 2, 4> query;
+constexpr Key<Number, 5, 4> key;
+constexpr Value<Number, 5, 4> value;
+constexpr auto output = attention(query, key, value);
