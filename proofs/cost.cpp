@@ -265,6 +265,68 @@ constexpr bool heads_perform_what_they_cost() {
 }
 static_assert(heads_perform_what_they_cost(), "S13: in heads");
 
+// Heads in tiles and from caches, and batches of all: the sum of what each performs.
+struct TwoSequences {
+  Batch<Heads<Query<Counted, 2, 3>, 4>, 2> query;
+  Batch<Heads<Key<Counted, 3, 3>, 2>, 2> key;
+  Batch<Heads<Value<Counted, 3, 2>, 2>, 2> value;
+};
+constexpr TwoSequences two_sequences(Tally& tally) {
+  TwoSequences s;
+  for (size_t n = 0; n < 2; ++n) {
+    for (auto& q : s.query[n].head) fill(q.matrix, tally);
+    for (auto& k : s.key[n].head) fill(k.matrix, tally);
+    for (auto& v : s.value[n].head) fill(v.matrix, tally);
+  }
+  return s;
+}
+constexpr Batch two_masks{one_row_empty, one_hidden};
+constexpr Sink counted_sink{Counted(3)};
+constexpr bool batches_perform_what_they_cost() {
+  Tally tally;
+  const auto s = two_sequences(tally);
+  attention<unscaled>(s.query, s.key, s.value, two_masks, no_bias, counted_sink);
+  return is_the_cost(
+      tally, attention_cost<unscaled>(s.query, s.key, s.value, two_masks, no_bias, counted_sink));
+}
+constexpr bool heads_and_batches_stream_at_their_cost() {
+  Tally of_heads, of_batch;
+  const auto one = two_sequences(of_heads).query[1];
+  const auto s = two_sequences(of_heads);
+  streaming_attention<2, unscaled>(one, s.key[1], s.value[1], two_masks[1], no_bias, counted_sink);
+  const auto b = two_sequences(of_batch);
+  streaming_attention<2, unscaled>(b.query, b.key, b.value, two_masks, no_bias, counted_sink);
+  return is_the_cost(of_heads,
+                     streaming_attention_cost<2, unscaled>(one, s.key[1], s.value[1], two_masks[1],
+                                                           no_bias, counted_sink)) &&
+         is_the_cost(of_batch, streaming_attention_cost<2, unscaled>(
+                                   b.query, b.key, b.value, two_masks, no_bias, counted_sink));
+}
+constexpr bool heads_and_batches_decode_at_their_cost() {
+  Tally of_heads, of_batch;
+  using Caches = Heads<KeyValueCache<Counted, 7, 3, 2>, 2>;
+  const auto s = two_sequences(of_heads), t = two_sequences(of_batch);
+  Caches caches;
+  Batch<Caches, 2> of_sequences;
+  if (!append(caches, s.key[0], s.value[0]) || !append(caches, s.key[1], s.value[1])) return false;
+  if (!append(of_sequences[0], t.key[0], t.value[0])) return false;
+  for (size_t n = 0; n < 2; ++n)
+    if (!append(of_sequences[1], t.key[n], t.value[n])) return false;
+  attention<unscaled>(s.query[0], caches, everything, no_bias, counted_sink);
+  attention<unscaled>(t.query, of_sequences, everything, no_bias, counted_sink);
+  if (attention_cost<unscaled>(s.query[0], caches).state_bytes != sizeof(caches) ||
+      attention_cost<unscaled>(t.query, of_sequences).state_bytes != sizeof(of_sequences) ||
+      attention_cost<unscaled>(t.query, caches).state_bytes != sizeof(caches))
+    return false;
+  return is_the_cost(of_heads, attention_cost<unscaled>(s.query[0], caches, everything, no_bias,
+                                                        counted_sink)) &&
+         is_the_cost(of_batch, attention_cost<unscaled>(t.query, of_sequences, everything, no_bias,
+                                                        counted_sink));
+}
+static_assert(batches_perform_what_they_cost(), "S13: in a batch");
+static_assert(heads_and_batches_stream_at_their_cost(), "S13: in tiles");
+static_assert(heads_and_batches_decode_at_their_cost(), "S13: from caches of 3 and 6 tokens");
+
 // S13: T²·d of everything. Twice the tokens, four times the work and the score matrix, twice the
 // scratch.
 template <size_t T, size_t D>
@@ -327,5 +389,37 @@ constexpr Cost grouped_step =
     cost_of<Rule{.causal = true}, Heads<Query<float, 1, 16>, 8>, Heads<Cache, 2>>;
 static_assert(grouped_step.state_bytes == 2 * sizeof(Cache) && grouped_step.exponentials == 8 * 128,
               "S13: two caches for eight query heads");
+static_assert(
+    cost_of<Rule{}, Heads<Q, 8>, Heads<K, 2>, Heads<V, 2>, Causal, NoBias, NoSink>.exponentials ==
+        8 * 128 * 129 / 2,
+    "S13: heads with the type of a mask");
+
+// S13: a batch has the scratch of one of its sequences, and a cache of its own for each unless they
+// share one.
+constexpr Cost in_batch = cost_of<Rule{}, Batch<Heads<Q, 8>, 3>, Heads<K, 2>, Heads<V, 2>>;
+static_assert(in_batch.multiplications == 3 * grouped.multiplications &&
+                  in_batch.scratch_bytes == grouped.scratch_bytes,
+              "S13: three sequences, one after the other");
+using Step = Heads<Query<float, 1, 16>, 8>;
+static_assert(cost_of<Rule{}, Batch<Step, 3>, Batch<Heads<Cache, 2>, 3>>.state_bytes ==
+                      6 * sizeof(Cache) &&
+                  cost_of<Rule{}, Batch<Step, 3>, Heads<Cache, 2>>.state_bytes ==
+                      2 * sizeof(Cache) &&
+                  cost_of<Rule{}, Batch<Step, 3>, Heads<Cache, 2>>.exponentials == 3 * 8 * 128,
+              "S13: caches of a batch");
+constexpr Cost in_tiles = streaming_cost_of<16, Rule{}, Q, K, V>;
+constexpr Cost heads_in_tiles =
+    streaming_cost_of<16, Rule{}, Heads<Q, 8>, Heads<K, 2>, Heads<V, 2>>;
+constexpr Cost batch_in_tiles = streaming_cost_of<16, Rule{}, Batch<Q, 5>, Batch<K, 5>, V>;
+static_assert(streaming_attention_cost<16>(Batch<Q, 5>{}, Batch<K, 5>{}, V{}) == batch_in_tiles &&
+                  streaming_attention_cost<16>(Heads<Q, 8>{}, Heads<K, 2>{}, Heads<V, 2>{}) ==
+                      heads_in_tiles,
+              "S13: by types or by values");
+static_assert(heads_in_tiles.exponentials == 8 * in_tiles.exponentials &&
+                  batch_in_tiles.exponentials == 5 * in_tiles.exponentials &&
+                  heads_in_tiles.state_bytes == in_tiles.state_bytes &&
+                  batch_in_tiles.state_bytes == in_tiles.state_bytes &&
+                  heads_in_tiles.scratch_bytes == in_tiles.scratch_bytes,
+              "S13: tiles of heads and of a batch");
 
 }  // namespace

@@ -95,29 +95,60 @@ constexpr auto attention(const Q& query, const K& key, const V& value, const Vis
   return output;
 }
 
-// ln Σ_j e^{s_j}, or log₂ of that sum, over what softmax counted; −∞ of nothing, where the number
-// type has it. Its error is that of the largest score and, u·(n + 1 + |log(total)|) to first order,
-// that of the sum of n terms and its logarithm.
+// The type of a log-sum-exp, which is −∞ where there is no key. A number type without infinity,
+// float8_e4m3fn or fixed point, has its log-sum-exp in float, of 32 bits in double.
+template <class T>
+concept is_without_infinity = !has_infinity<T> && requires(const T& x) {
+  static_cast<double>(x);
+};
+template <class T>
+struct LogSumExpOf {
+  using type = T;
+};
+template <is_without_infinity T>
+requires(sizeof(T) <= 2) struct LogSumExpOf<T> {
+  using type = float;
+};
+template <is_without_infinity T>
+requires(sizeof(T) > 2) struct LogSumExpOf<T> {
+  using type = double;
+};
+template <class T>
+using LogSumExp = typename LogSumExpOf<T>::type;
+
+// exact.hpp has none: the logarithm of a fraction is no fraction.
+template <class T>
+concept number_type_has_a_logarithm = requires(const LogSumExp<T>& x) {
+  log(x);
+};
+
+// ln Σ_j e^{s_j}, or log₂ of that sum, over what softmax counted; −∞ of nothing. Its error is that
+// of the largest score and, u·(n + 1 + |log(total)|) to first order, that of the sum of n terms and
+// its logarithm; of fixed point, where the sum is 1 or more, n half units, as long as it does not
+// saturate.
 template <Rule rule, class T>
-constexpr T log_sum_exp(const SoftmaxDenominator<T>& denominator) {
-  if (denominator.total == T(0)) return minus_infinity<T>();
+constexpr LogSumExp<T> log_sum_exp(const SoftmaxDenominator<T>& denominator) {
+  using L = LogSumExp<T>;
+  if (denominator.total == T(0)) return minus_infinity<L>();
   if constexpr (rule.log_sum_exp_base == LogBase::e)
-    return denominator.largest + log(denominator.total);
+    return static_cast<L>(denominator.largest) + log(static_cast<L>(denominator.total));
   else
-    return T(0x1.71547652b82fep+0) * denominator.largest + log2(denominator.total);  // log₂ e
+    return L(0x1.71547652b82fep+0) * static_cast<L>(denominator.largest) +
+           log2(static_cast<L>(denominator.total));  // log₂ e
 }
 
 template <class T, size_t Tq, size_t Dv>
 struct OutputAndLogSumExp {
   Matrix<T, Tq, Dv> output;
-  T log_sum_exp[Tq]{};
+  LogSumExp<T> log_sum_exp[Tq]{};
 };
 
 // attention, and the log-sum-exp of each query's scores: what two partial results are merged by,
 // and what a backward pass starts from.
 template <Rule rule = Rule{}, class Q, class K, class V, class Visible = Everything,
           class Bias = NoBias, class Sink = NoSink>
-requires can_attend<Q, K, V, Visible, Bias, Sink>
+requires can_attend<Q, K, V, Visible, Bias, Sink> &&
+    number_type_has_a_logarithm<typename Q::value_type>
 constexpr auto attention_with_log_sum_exp(const Q& query, const K& key, const V& value,
                                           const Visible& mask = {}, const Bias& given_bias = {},
                                           const Sink& sink = {}) {

@@ -175,7 +175,8 @@ constexpr auto attention(const Q& query, const Cache& cache, const Visible& mask
 
 template <Rule rule = Rule{}, class Q, class Cache, class Visible = Everything, class Bias = NoBias,
           class Sink = NoSink>
-requires can_attend_to_cache<rule, Q, Cache, Visible, Bias, Sink>
+requires can_attend_to_cache<rule, Q, Cache, Visible, Bias, Sink> &&
+    number_type_has_a_logarithm<typename Q::value_type>
 constexpr auto attention_with_log_sum_exp(const Q& query, const Cache& cache,
                                           const Visible& mask = {}, const Bias& bias = {},
                                           const Sink& sink = {}) {
@@ -202,6 +203,60 @@ constexpr auto attention(const Heads<Q, Hq>& query, const Heads<Cache, Hk>& cach
                           Hq, denominator, output.head[h]);
   }
   return output;
+}
+template <Rule rule = Rule{}, class Q, size_t Hq, class Cache, size_t Hk,
+          class Visible = Everything, class Bias = NoBias, class Sink = NoSink>
+requires can_attend_to_caches<rule, Heads<Q, Hq>, Heads<Cache, Hk>, Visible, Bias, Sink> &&
+    number_type_has_a_logarithm<typename Q::value_type>
+constexpr auto attention_with_log_sum_exp(const Heads<Q, Hq>& query, const Heads<Cache, Hk>& cache,
+                                          const Visible& mask = {}, const Bias& bias = {},
+                                          const Sink& sink = {}) {
+  using T = typename Q::value_type;
+  Heads<OutputAndLogSumExp<T, Q::rows, Cache::value_type::columns>, Hq> result;
+  for (size_t h = 0; h < Hq; ++h) {
+    SoftmaxDenominator<T> denominator[Q::rows]{};
+    attend_to_cache<rule>(query.head[h], cache.head[key_value_head(rule.head_map, h, Hq, Hk)],
+                          part_of_head(mask, h), part_of_head(bias, h), part_of_head(sink, h), h,
+                          Hq, denominator, result.head[h].output);
+    for (size_t i = 0; i < Q::rows; ++i)
+      result.head[h].log_sum_exp[i] = log_sum_exp<rule>(denominator[i]);
+  }
+  return result;
+}
+
+// In a batch, a cache for each sequence, or one for each of its key/value heads; or one that all
+// share. Each sequence grows on its own: append is to the cache of one element.
+template <Rule rule, class Q, class Cache, class Visible, class Bias, class Sink>
+concept element_can_attend_to_cache =
+    query_key_and_value_are_in_heads_or_nothing_is<Q, Cache, Cache, Visible, Bias, Sink> &&
+    can_attend_to_caches < rule,
+        typename InHeads<Q>::type,
+typename InHeads<Cache>::type, Visible, Bias, Sink > ;
+template <Rule rule, class Q, class Cache, class Visible = Everything, class Bias = NoBias,
+          class Sink = NoSink>
+concept can_attend_to_caches_in_batch =
+    batch_agrees<Cache, Cache, Visible, Bias, Sink, Q::elements> &&
+    element_can_attend_to_cache < rule,
+        typename PartOfElement<Q>::type,
+typename PartOfElement<Cache>::type, typename PartOfElement<Visible>::type,
+    typename PartOfElement<Bias>::type, typename PartOfElement<Sink>::type > ;
+template <Rule rule = Rule{}, class Q, size_t N, class Cache, class Visible = Everything,
+          class Bias = NoBias, class Sink = NoSink>
+requires can_attend_to_caches_in_batch<rule, Batch<Q, N>, Cache, Visible, Bias, Sink>
+constexpr auto attention(const Batch<Q, N>& query, const Cache& cache, const Visible& mask = {},
+                         const Bias& bias = {}, const Sink& sink = {}) {
+  return for_each_element([](const auto&... parts) { return attention<rule>(parts...); }, query,
+                          cache, mask, bias, sink);
+}
+template <Rule rule = Rule{}, class Q, size_t N, class Cache, class Visible = Everything,
+          class Bias = NoBias, class Sink = NoSink>
+requires can_attend_to_caches_in_batch<rule, Batch<Q, N>, Cache, Visible, Bias, Sink>
+constexpr auto attention_with_log_sum_exp(const Batch<Q, N>& query, const Cache& cache,
+                                          const Visible& mask = {}, const Bias& bias = {},
+                                          const Sink& sink = {}) {
+  return for_each_element(
+      [](const auto&... parts) { return attention_with_log_sum_exp<rule>(parts...); }, query, cache,
+      mask, bias, sink);
 }
 
 // To the cache of each head its keys and values: all heads, or, where one has not the room, none.

@@ -48,6 +48,11 @@ constexpr Cost times(size_t n, const Cost& a) {
           .state_bytes = n * a.state_bytes};
 }
 
+constexpr Cost with_state(Cost cost, size_t state_bytes) {
+  cost.state_bytes = state_bytes;
+  return cost;
+}
+
 // How many of the keys begin … end − 1 a query sees, and how many stand between the first and the
 // last of them, those two included.
 struct Seen {
@@ -225,7 +230,8 @@ constexpr Cost attention_cost(const Q&, const Cache& cache, const Visible& mask 
   return cost_from_cache<rule, Q, Cache, Visible, Bias, Sink>(cache.held(), mask, bias);
 }
 
-// Of heads: the sum of all.
+// Of heads: the sum of all. They are met one after the other: the state of a tile is that of one,
+// that of a cache is all caches.
 template <Rule rule = Rule{}, class Q, size_t Hq, class K, size_t Hk, class V, size_t Hv,
           class Visible = Everything, class Bias = NoBias, class Sink = NoSink>
 requires can_attend_in_heads<Heads<Q, Hq>, Heads<K, Hk>, Heads<V, Hv>, Visible, Bias, Sink>
@@ -240,10 +246,83 @@ constexpr Cost attention_cost(const Heads<Q, Hq>&, const Heads<K, Hk>&, const He
            cost_of_attention<rule, Q, K, V, M, B, S>(part_of_head(mask, h), part_of_head(bias, h));
   return cost;
 }
+template <size_t tile, Rule rule = Rule{}, class Q, size_t Hq, class K, size_t Hk, class V,
+          size_t Hv, class Visible = Everything, class Bias = NoBias, class Sink = NoSink>
+requires a_tile_holds_a_key<tile> &&
+    can_attend_in_heads<Heads<Q, Hq>, Heads<K, Hk>, Heads<V, Hv>, Visible, Bias, Sink>
+constexpr Cost streaming_attention_cost(const Heads<Q, Hq>&, const Heads<K, Hk>&,
+                                        const Heads<V, Hv>&, const Visible& mask = {},
+                                        const Bias& bias = {}, const Sink& = {}) {
+  using M = typename PartOfHead<Visible>::type;
+  using B = typename PartOfHead<Bias>::type;
+  using S = typename PartOfHead<Sink>::type;
+  Cost cost;
+  for (size_t h = 0; h < Hq; ++h)
+    cost = cost + cost_of_streaming<tile, rule, Q, K, V, M, B, S>(part_of_head(mask, h),
+                                                                  part_of_head(bias, h));
+  return with_state(cost, sizeof(PartialAttention<typename Q::value_type, 1, V::columns>));
+}
+template <Rule rule = Rule{}, class Q, size_t Hq, class Cache, size_t Hk,
+          class Visible = Everything, class Bias = NoBias, class Sink = NoSink>
+requires can_attend_to_caches<rule, Heads<Q, Hq>, Heads<Cache, Hk>, Visible, Bias, Sink>
+constexpr Cost attention_cost(const Heads<Q, Hq>&, const Heads<Cache, Hk>& cache,
+                              const Visible& mask = {}, const Bias& bias = {}, const Sink& = {}) {
+  using M = typename PartOfHead<Visible>::type;
+  using B = typename PartOfHead<Bias>::type;
+  using S = typename PartOfHead<Sink>::type;
+  Cost cost;
+  for (size_t h = 0; h < Hq; ++h)
+    cost = cost + cost_from_cache<rule, Q, Cache, M, B, S>(
+                      cache.head[key_value_head(rule.head_map, h, Hq, Hk)].held(),
+                      part_of_head(mask, h), part_of_head(bias, h));
+  return with_state(cost, sizeof(cache));
+}
+
+// Of a batch: the sum of all its elements, in the same way.
+template <class Q, size_t N, class CostOfElement, class... Parts>
+constexpr Cost cost_of_batch(const CostOfElement& cost_of_element, const Batch<Q, N>& query,
+                             const Parts&... parts) {
+  Cost cost;
+  for (size_t n = 0; n < N; ++n)
+    cost = cost + cost_of_element(query.element[n], part_of_element(parts, n)...);
+  return cost;
+}
+template <Rule rule = Rule{}, class Q, size_t N, class K, class V, class Visible = Everything,
+          class Bias = NoBias, class Sink = NoSink>
+requires can_attend_in_batch<Batch<Q, N>, K, V, Visible, Bias, Sink>
+constexpr Cost attention_cost(const Batch<Q, N>& query, const K& key, const V& value,
+                              const Visible& mask = {}, const Bias& bias = {},
+                              const Sink& sink = {}) {
+  return cost_of_batch([](const auto&... parts) { return attention_cost<rule>(parts...); }, query,
+                       key, value, mask, bias, sink);
+}
+template <size_t tile, Rule rule = Rule{}, class Q, size_t N, class K, class V,
+          class Visible = Everything, class Bias = NoBias, class Sink = NoSink>
+requires a_tile_holds_a_key<tile> && can_attend_in_batch<Batch<Q, N>, K, V, Visible, Bias, Sink>
+constexpr Cost streaming_attention_cost(const Batch<Q, N>& query, const K& key, const V& value,
+                                        const Visible& mask = {}, const Bias& bias = {},
+                                        const Sink& sink = {}) {
+  const Cost cost = cost_of_batch(
+      [](const auto&... parts) { return streaming_attention_cost<tile, rule>(parts...); }, query,
+      key, value, mask, bias, sink);
+  return with_state(cost, cost.state_bytes / N);
+}
+template <Rule rule = Rule{}, class Q, size_t N, class Cache, class Visible = Everything,
+          class Bias = NoBias, class Sink = NoSink>
+requires can_attend_to_caches_in_batch<rule, Batch<Q, N>, Cache, Visible, Bias, Sink>
+constexpr Cost attention_cost(const Batch<Q, N>& query, const Cache& cache,
+                              const Visible& mask = {}, const Bias& bias = {},
+                              const Sink& sink = {}) {
+  const Cost cost =
+      cost_of_batch([](const auto&... parts) { return attention_cost<rule>(parts...); }, query,
+                    cache, mask, bias, sink);
+  return with_state(cost, sizeof(cache));
+}
 
 // The same by types alone, before there is a query: cost_of<rule, Query<…>, Key<…>, Value<…>> and,
 // if need be, types of mask, bias and sink; cost_of<rule, Query<…>, KeyValueCache<…>>, the cost of
-// the longest step, when the cache is full; Heads of them. A bias that is a matrix has no −∞ here.
+// the longest step, when the cache is full; Heads of them, and Batches of either. A bias that is a
+// matrix has no −∞ here.
 template <Rule rule, class... Parts>
 struct CostOf;
 template <Rule rule, class Q, class K, class V, class Visible, class Bias, class Sink>
@@ -252,36 +331,76 @@ struct CostOf<rule, Q, K, V, Visible, Bias, Sink> {
   static constexpr Cost cost =
       cost_of_attention<rule, Q, K, V, Visible, Bias, Sink>(Visible{}, Bias{});
 };
-template <Rule rule, class Q, class K, class V>
-struct CostOf<rule, Q, K, V> : CostOf<rule, Q, K, V, Everything, NoBias, NoSink> {
+template <Rule rule, class Q, size_t Hq, class K, size_t Hk, class V, size_t Hv, class Visible,
+          class Bias, class Sink>
+struct CostOf<rule, Heads<Q, Hq>, Heads<K, Hk>, Heads<V, Hv>, Visible, Bias, Sink> {
+  static_assert(can_attend_in_heads<Heads<Q, Hq>, Heads<K, Hk>, Heads<V, Hv>, Visible, Bias, Sink>);
+  static constexpr Cost cost =
+      times(Hq, CostOf<rule, Q, K, V, typename PartOfHead<Visible>::type,
+                       typename PartOfHead<Bias>::type, typename PartOfHead<Sink>::type>::cost);
 };
+template <Rule rule, class Q, size_t N, class K, class V, class Visible, class Bias, class Sink>
+struct CostOf<rule, Batch<Q, N>, K, V, Visible, Bias, Sink> {
+  static_assert(can_attend_in_batch<Batch<Q, N>, K, V, Visible, Bias, Sink>);
+  static constexpr Cost cost =
+      times(N, CostOf<rule, Q, typename PartOfElement<K>::type, typename PartOfElement<V>::type,
+                      typename PartOfElement<Visible>::type, typename PartOfElement<Bias>::type,
+                      typename PartOfElement<Sink>::type>::cost);
+};
+template <Rule rule, class Q, class K, class V>
+struct CostOf<rule, Q, K, V> : CostOf<rule, Q, K, V, Everything, NoBias, NoSink> {};
 template <Rule rule, class Q, class Cache>
 requires can_attend_to_cache<rule, Q, Cache>
 struct CostOf<rule, Q, Cache> {
   static constexpr Cost cost = cost_from_cache<rule, Q, Cache, Everything, NoBias, NoSink>(
       Cache::key_type::rows, everything, no_bias);
 };
-template <Rule rule, class Q, size_t Hq, class K, size_t Hk, class V, size_t Hv>
-requires can_attend_in_heads<Heads<Q, Hq>, Heads<K, Hk>, Heads<V, Hv>>
-struct CostOf<rule, Heads<Q, Hq>, Heads<K, Hk>, Heads<V, Hv>> {
-  static constexpr Cost cost = times(Hq, CostOf<rule, Q, K, V>::cost);
-};
+// What query heads or sequences share is there once.
 template <Rule rule, class Q, size_t Hq, class Cache, size_t Hk>
 requires can_attend_to_caches<rule, Heads<Q, Hq>, Heads<Cache, Hk>>
 struct CostOf<rule, Heads<Q, Hq>, Heads<Cache, Hk>> {
-  static constexpr Cost cost = [] {
-    Cost all = times(Hq, CostOf<rule, Q, Cache>::cost);
-    all.state_bytes = sizeof(Heads<Cache, Hk>);  // query heads share
-    return all;
-  }();
+  static constexpr Cost cost =
+      with_state(times(Hq, CostOf<rule, Q, Cache>::cost), sizeof(Heads<Cache, Hk>));
+};
+template <Rule rule, class Q, size_t N, class Cache>
+requires can_attend_to_caches_in_batch<rule, Batch<Q, N>, Cache>
+struct CostOf<rule, Batch<Q, N>, Cache> {
+  static constexpr Cost cost = with_state(
+      times(N, CostOf<rule, Q, typename PartOfElement<Cache>::type>::cost), sizeof(Cache));
 };
 template <Rule rule, class... Parts>
 inline constexpr Cost cost_of = CostOf<rule, Parts...>::cost;
 
+// Of streaming_attention, with a head or an element of a batch for each.
+template <size_t tile, Rule rule, class Q, class K, class V, class Visible, class Bias, class Sink>
+struct StreamingCostOf {
+  static_assert(can_attend<Q, K, V, Visible, Bias, Sink>);
+  static constexpr Cost cost =
+      cost_of_streaming<tile, rule, Q, K, V, Visible, Bias, Sink>(Visible{}, Bias{});
+};
+template <size_t tile, Rule rule, class Q, size_t Hq, class K, size_t Hk, class V, size_t Hv,
+          class Visible, class Bias, class Sink>
+struct StreamingCostOf<tile, rule, Heads<Q, Hq>, Heads<K, Hk>, Heads<V, Hv>, Visible, Bias, Sink> {
+  static_assert(can_attend_in_heads<Heads<Q, Hq>, Heads<K, Hk>, Heads<V, Hv>, Visible, Bias, Sink>);
+  static constexpr Cost one =
+      StreamingCostOf<tile, rule, Q, K, V, typename PartOfHead<Visible>::type,
+                      typename PartOfHead<Bias>::type, typename PartOfHead<Sink>::type>::cost;
+  static constexpr Cost cost = with_state(times(Hq, one), one.state_bytes);
+};
+template <size_t tile, Rule rule, class Q, size_t N, class K, class V, class Visible, class Bias,
+          class Sink>
+struct StreamingCostOf<tile, rule, Batch<Q, N>, K, V, Visible, Bias, Sink> {
+  static_assert(can_attend_in_batch<Batch<Q, N>, K, V, Visible, Bias, Sink>);
+  static constexpr Cost one =
+      StreamingCostOf<tile, rule, Q, typename PartOfElement<K>::type,
+                      typename PartOfElement<V>::type, typename PartOfElement<Visible>::type,
+                      typename PartOfElement<Bias>::type, typename PartOfElement<Sink>::type>::cost;
+  static constexpr Cost cost = with_state(times(N, one), one.state_bytes);
+};
 template <size_t tile, Rule rule, class Q, class K, class V, class Visible = Everything,
           class Bias = NoBias, class Sink = NoSink>
-requires a_tile_holds_a_key<tile> && can_attend<Q, K, V, Visible, Bias, Sink>
+requires a_tile_holds_a_key<tile>
 inline constexpr Cost streaming_cost_of =
-    cost_of_streaming<tile, rule, Q, K, V, Visible, Bias, Sink>(Visible{}, Bias{});
+    StreamingCostOf<tile, rule, Q, K, V, Visible, Bias, Sink>::cost;
 
 }  // namespace attest

@@ -115,9 +115,9 @@ constexpr const T (&output_row(const OutputAndLogSumExp<T, Tq, Dv>& output, size
 template <Rule rule, class T, size_t Tq, size_t Dv>
 constexpr T log_sum_exp_gradient(const OutputAndLogSumExp<T, Tq, Dv>& output, size_t i) {
   if constexpr (rule.log_sum_exp_base == LogBase::e)
-    return output.log_sum_exp[i];
+    return T(output.log_sum_exp[i]);
   else
-    return T(0x1.71547652b82fep+0) * output.log_sum_exp[i];
+    return T(0x1.71547652b82fep+0) * T(output.log_sum_exp[i]);
 }
 
 // Adds what one query contributes to the gradients.

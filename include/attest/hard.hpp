@@ -6,6 +6,7 @@
 #pragma once
 #include <attest/attention.hpp>
 #include <attest/count.hpp>
+#include <attest/heads.hpp>
 
 namespace attest {
 
@@ -71,6 +72,27 @@ constexpr auto hard_attention(const Q& query, const K& key, const V& value,
                       score_of_key, output.entries[i]);
   }
   return output;
+}
+
+// In heads and in a batch, as attention is (heads.hpp).
+template <Rule rule = Rule{}, class Q, size_t Hq, class K, size_t Hk, class V, size_t Hv,
+          class Visible = Everything, class Bias = NoBias, class Sink = NoSink>
+requires can_attend_in_heads<Heads<Q, Hq>, Heads<K, Hk>, Heads<V, Hv>, Visible, Bias, Sink>
+constexpr auto hard_attention(const Heads<Q, Hq>& query, const Heads<K, Hk>& key,
+                              const Heads<V, Hv>& value, const Visible& mask = {},
+                              const Bias& bias = {}, const Sink& sink = {}) {
+  return for_each_head<rule>(query, key, value, mask, bias, sink, [](const auto&... parts) {
+    return hard_attention<without_alibi(rule)>(parts...);
+  });
+}
+template <Rule rule = Rule{}, class Q, size_t N, class K, class V, class Visible = Everything,
+          class Bias = NoBias, class Sink = NoSink>
+requires can_attend_in_batch<Batch<Q, N>, K, V, Visible, Bias, Sink>
+constexpr auto hard_attention(const Batch<Q, N>& query, const K& key, const V& value,
+                              const Visible& mask = {}, const Bias& bias = {},
+                              const Sink& sink = {}) {
+  return for_each_element([](const auto&... parts) { return hard_attention<rule>(parts...); },
+                          query, key, value, mask, bias, sink);
 }
 
 }  // namespace attest

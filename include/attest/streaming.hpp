@@ -69,6 +69,13 @@ constexpr PartialAttention<T, Tq, Dv> merge(PartialAttention<T, Tq, Dv> a,
   return a;
 }
 
+// In heads, each head for itself; so it is with finish.
+template <class Partial, size_t H>
+constexpr Heads<Partial, H> merge(Heads<Partial, H> a, const Heads<Partial, H>& b) {
+  for (size_t h = 0; h < H; ++h) a.head[h] = merge(a.head[h], b.head[h]);
+  return a;
+}
+
 // A sink is one more key, of value 0.
 template <class T, size_t Dv, class Sink>
 constexpr void merge_sink(SoftmaxDenominator<T>& denominator, T (&mean)[Dv], const Sink& sink) {
@@ -105,6 +112,20 @@ constexpr auto partial_attention(const Q& query, const K& key, const V& value, l
   return partial;
 }
 
+// In heads, as attention is (heads.hpp).
+template <Rule rule = Rule{}, class Q, size_t Hq, class K, size_t Hk, class V, size_t Hv,
+          class Visible = Everything, class Bias = NoBias>
+requires can_attend_in_heads<Heads<Q, Hq>, Heads<K, Hk>, Heads<V, Hv>, Visible, Bias>
+constexpr auto partial_attention(const Heads<Q, Hq>& query, const Heads<K, Hk>& key,
+                                 const Heads<V, Hv>& value, long first_key = 0,
+                                 const Visible& mask = {}, const Bias& bias = {}) {
+  const auto of_head = [&](const auto& q, const auto& k, const auto& v, const auto& visible,
+                           const auto& sloped, NoSink) {
+    return partial_attention<without_alibi(rule)>(q, k, v, first_key, visible, sloped);
+  };
+  return for_each_head<rule>(query, key, value, mask, bias, NoSink{}, of_head, -first_key);
+}
+
 // The sink takes its share, and a row without a key is what the rule says.
 template <Rule rule, class T, size_t Dv, class Sink>
 constexpr void finish_row(SoftmaxDenominator<T>& denominator, T (&mean)[Dv], const Sink& sink) {
@@ -127,7 +148,7 @@ constexpr Matrix<T, Tq, Dv> finish(PartialAttention<T, Tq, Dv> partial, const Si
   return partial.mean;
 }
 template <Rule rule = Rule{}, class T, size_t Tq, size_t Dv, class Sink = NoSink>
-requires empty_rows_are_known_without_values<rule>
+requires empty_rows_are_known_without_values<rule> && number_type_has_a_logarithm<T>
 constexpr OutputAndLogSumExp<T, Tq, Dv> finish_with_log_sum_exp(PartialAttention<T, Tq, Dv> partial,
                                                                 const Sink& sink = {}) {
   OutputAndLogSumExp<T, Tq, Dv> result;
@@ -136,6 +157,24 @@ constexpr OutputAndLogSumExp<T, Tq, Dv> finish_with_log_sum_exp(PartialAttention
     result.log_sum_exp[i] = log_sum_exp<rule>(partial.denominator[i]);
   }
   result.output = partial.mean;
+  return result;
+}
+template <Rule rule = Rule{}, class T, size_t Tq, size_t Dv, size_t H, class Sink = NoSink>
+requires empty_rows_are_known_without_values<rule> && sink_is_shared_or_one_per_query_head<Sink, H>
+constexpr auto finish(const Heads<PartialAttention<T, Tq, Dv>, H>& partial, const Sink& sink = {}) {
+  Heads<Matrix<T, Tq, Dv>, H> output;
+  for (size_t h = 0; h < H; ++h)
+    output.head[h] = finish<rule>(partial.head[h], part_of_head(sink, h));
+  return output;
+}
+template <Rule rule = Rule{}, class T, size_t Tq, size_t Dv, size_t H, class Sink = NoSink>
+requires empty_rows_are_known_without_values<rule> && number_type_has_a_logarithm<T> &&
+    sink_is_shared_or_one_per_query_head<Sink, H>
+constexpr auto finish_with_log_sum_exp(const Heads<PartialAttention<T, Tq, Dv>, H>& partial,
+                                       const Sink& sink = {}) {
+  Heads<OutputAndLogSumExp<T, Tq, Dv>, H> result;
+  for (size_t h = 0; h < H; ++h)
+    result.head[h] = finish_with_log_sum_exp<rule>(partial.head[h], part_of_head(sink, h));
   return result;
 }
 
@@ -208,7 +247,8 @@ constexpr auto streaming_attention(const Q& query, const K& key, const V& value,
 
 template <size_t tile, Rule rule = Rule{}, class Q, class K, class V, class Visible = Everything,
           class Bias = NoBias, class Sink = NoSink>
-requires a_tile_holds_a_key<tile> && can_attend<Q, K, V, Visible, Bias, Sink>
+requires a_tile_holds_a_key<tile> && can_attend<Q, K, V, Visible, Bias, Sink> &&
+    number_type_has_a_logarithm<typename Q::value_type>
 constexpr auto streaming_attention_with_log_sum_exp(const Q& query, const K& key, const V& value,
                                                     const Visible& mask = {},
                                                     const Bias& given_bias = {},
@@ -224,7 +264,7 @@ constexpr auto streaming_attention_with_log_sum_exp(const Q& query, const K& key
   return result;
 }
 
-// In heads, as attention is (heads.hpp).
+// In heads, as attention is.
 template <size_t tile, Rule rule = Rule{}, class Q, size_t Hq, class K, size_t Hk, class V,
           size_t Hv, class Visible = Everything, class Bias = NoBias, class Sink = NoSink>
 requires a_tile_holds_a_key<tile> &&
@@ -235,6 +275,43 @@ constexpr auto streaming_attention(const Heads<Q, Hq>& query, const Heads<K, Hk>
   return for_each_head<rule>(query, key, value, mask, bias, sink, [](const auto&... parts) {
     return streaming_attention<tile, without_alibi(rule)>(parts...);
   });
+}
+template <size_t tile, Rule rule = Rule{}, class Q, size_t Hq, class K, size_t Hk, class V,
+          size_t Hv, class Visible = Everything, class Bias = NoBias, class Sink = NoSink>
+requires a_tile_holds_a_key<tile> &&
+    can_attend_in_heads<Heads<Q, Hq>, Heads<K, Hk>, Heads<V, Hv>, Visible, Bias, Sink>
+constexpr auto streaming_attention_with_log_sum_exp(const Heads<Q, Hq>& query,
+                                                    const Heads<K, Hk>& key,
+                                                    const Heads<V, Hv>& value,
+                                                    const Visible& mask = {}, const Bias& bias = {},
+                                                    const Sink& sink = {}) {
+  return for_each_head<rule>(query, key, value, mask, bias, sink, [](const auto&... parts) {
+    return streaming_attention_with_log_sum_exp<tile, without_alibi(rule)>(parts...);
+  });
+}
+
+// And in a batch.
+template <size_t tile, Rule rule = Rule{}, class Q, size_t N, class K, class V,
+          class Visible = Everything, class Bias = NoBias, class Sink = NoSink>
+requires a_tile_holds_a_key<tile> && can_attend_in_batch<Batch<Q, N>, K, V, Visible, Bias, Sink>
+constexpr auto streaming_attention(const Batch<Q, N>& query, const K& key, const V& value,
+                                   const Visible& mask = {}, const Bias& bias = {},
+                                   const Sink& sink = {}) {
+  return for_each_element(
+      [](const auto&... parts) { return streaming_attention<tile, rule>(parts...); }, query, key,
+      value, mask, bias, sink);
+}
+template <size_t tile, Rule rule = Rule{}, class Q, size_t N, class K, class V,
+          class Visible = Everything, class Bias = NoBias, class Sink = NoSink>
+requires a_tile_holds_a_key<tile> && can_attend_in_batch<Batch<Q, N>, K, V, Visible, Bias, Sink>
+constexpr auto streaming_attention_with_log_sum_exp(const Batch<Q, N>& query, const K& key,
+                                                    const V& value, const Visible& mask = {},
+                                                    const Bias& bias = {}, const Sink& sink = {}) {
+  return for_each_element(
+      [](const auto&... parts) {
+        return streaming_attention_with_log_sum_exp<tile, rule>(parts...);
+      },
+      query, key, value, mask, bias, sink);
 }
 
 }  // namespace attest
