@@ -6,6 +6,7 @@
 // hold with ==; with e^x the printed values are met to the decimals printed.
 #include <attest/attention.hpp>
 #include <attest/exact.hpp>
+#include <attest/formats.hpp>
 #include <attest/laws.hpp>
 #include <limits>
 #include <type_traits>
@@ -304,5 +305,35 @@ static_assert(attention_scores<unscaled>(Q, K) == Q.matrix * transpose(K.matrix)
               "S22: all rows from one matrix product");
 static_assert(attention_scores<unscaled>(Query{X}, Key{X}) == X * transpose(X),
               "S22: with the same bits in double");
+
+// A log-sum-exp is of the number type, and where that has no infinity of float or double: of two
+// equal scores ln 2 and log2 2, of no key −∞.
+template <class T, class OfLogSumExp>
+constexpr bool has_log_sum_exp() {
+  constexpr Rule in_base_two{.log_sum_exp_base = LogBase::two};
+  const Query query{matrix({{T(1)}, {T(1)}})};
+  const Key key{matrix({{T(1.5)}, {T(1.5)}})};
+  const Value value{matrix({{T(1)}, {T(-1)}})};
+  const auto first_only = [](size_t i, size_t) { return i == 0; };
+  const auto natural = attention_with_log_sum_exp(query, key, value, first_only);
+  const auto binary = attention_with_log_sum_exp<in_base_two>(query, key, value, first_only);
+  const OfLogSumExp of_nothing = minus_infinity<OfLogSumExp>();
+  return std::is_same_v<decltype(natural.log_sum_exp[0]), const OfLogSumExp&> &&
+         natural.log_sum_exp[0] == OfLogSumExp(1.5) + attest::log(OfLogSumExp(2)) &&
+         binary.log_sum_exp[0] ==
+             OfLogSumExp(0x1.71547652b82fep+0) * OfLogSumExp(1.5) + OfLogSumExp(1) &&
+         natural.log_sum_exp[1] == of_nothing && binary.log_sum_exp[1] == of_nothing &&
+         natural.output == attention(query, key, value, first_only);
+}
+static_assert(has_log_sum_exp<float, float>() && has_log_sum_exp<double, double>() &&
+                  has_log_sum_exp<float16, float16>() && has_log_sum_exp<bfloat16, bfloat16>() &&
+                  has_log_sum_exp<float8_e5m2, float8_e5m2>(),
+              "numbers with an infinity");
+static_assert(has_log_sum_exp<float8_e4m3fn, float>() &&
+                  has_log_sum_exp<fixed<int8_t, 4>, float>() &&
+                  has_log_sum_exp<fixed<int16_t, 12>, float>() &&
+                  has_log_sum_exp<fixed<int32_t, 24>, double>(),
+              "and without");
+static_assert(!number_type_has_a_logarithm<Rational>);
 
 }  // namespace

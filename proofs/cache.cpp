@@ -159,7 +159,7 @@ constexpr bool heads_have_their_own() {
   const auto values = Heads{V<float>, Value{-3.f * V<float>.matrix}};
   const auto queries = Heads{Q<float>, Query{3.f * Q<float>.matrix}, Query{-1.f * Q<float>.matrix},
                              Query{0.5f * Q<float>.matrix}};
-  const auto all_at_once = attention<rule>(queries, keys, values);
+  const auto all_at_once = attention_with_log_sum_exp<rule>(queries, keys, values);
   Heads<Cache<float, 7>, 2> caches;
   Heads<Rolling<float, 6>, 2> rings;
   for (size_t token = 0; token < tokens; ++token) {
@@ -174,8 +174,11 @@ constexpr bool heads_have_their_own() {
     const auto output = attention<rule>(q, caches);
     const auto of_rings =
         attention<Rule{.alibi = true, .causal = true, .window_left = 5}>(q, rings);
+    const auto with_log = attention_with_log_sum_exp<rule>(q, caches);
     for (size_t h = 0; h < 4; ++h)
-      if (output[h] != rows_from<1>(all_at_once[h], token) || of_rings[h] != output[h])
+      if (output[h] != rows_from<1>(all_at_once[h].output, token) || of_rings[h] != output[h] ||
+          with_log[h].output != output[h] ||
+          with_log[h].log_sum_exp[0] != all_at_once[h].log_sum_exp[token])
         return false;
   }
   return !append(
@@ -187,13 +190,43 @@ constexpr bool heads_have_their_own() {
 }
 static_assert(heads_have_their_own(), "a cache per key/value head, the slope of the query head");
 
+// S12: a batch has a cache for each sequence, of another length each, or one that all share; single
+// heads or several.
+constexpr bool sequences_have_their_own() {
+  using OfTwo = Batch<Cache<Rational, 6>, 2>;
+  OfTwo caches;
+  if (!caches[0].append(Key{rows_from<3>(K<Rational>.matrix, 0)},
+                        Value{rows_from<3>(V<Rational>.matrix, 0)}) ||
+      !caches[1].append(K<Rational>, V<Rational>))
+    return false;
+  const Batch queries{Query{rows_from<2>(Q<Rational>.matrix, 1)},
+                      Query{rows_from<2>(Q<Rational>.matrix, 4)}};
+  const auto output = attention<causally>(queries, caches);
+  const auto shared = attention<causally>(queries, caches[1]);
+  const Batch in_heads{Heads{queries[0], queries[1]}, Heads{queries[1], queries[0]}};
+  const auto of_heads = attention<causally>(in_heads, Heads{caches[1]});
+  return output[0] == rows_from<2>(whole<causally, Rational>, 1) &&
+         output[1] == rows_from<2>(whole<causally, Rational>, 4) && shared[1] == output[1] &&
+         shared[0] == attention<causally>(queries[0], caches[1]) && shared[0] != output[0] &&
+         of_heads == Batch{Heads{shared[0], shared[1]}, Heads{shared[1], shared[0]}};
+}
+static_assert(sequences_have_their_own(), "S12: a batch of caches");
+static_assert(!can_attend_to_caches_in_batch<causally, Batch<Query<Rational, 1, 2>, 3>,
+                                             Batch<Cache<Rational, 4>, 2>> &&
+                  !can_attend_to_caches_in_batch<causally, Batch<Query<Rational, 1, 2>, 2>,
+                                                 Batch<Heads<Cache<Rational, 4>, 1>, 2>>,
+              "three sequences, two caches; heads of caches for queries without");
+
 constexpr bool log_sum_exp_is_that_of_the_whole() {
   const auto all_at_once = attention_with_log_sum_exp<causally>(Q<float>, K<float>, V<float>);
   Cache<float, 6> cache;
   if (!cache.append(K<float>, V<float>)) return false;
   const auto last =
       attention_with_log_sum_exp<causally>(Query{rows_from<2>(Q<float>.matrix, 4)}, cache);
-  return last.log_sum_exp[0] == all_at_once.log_sum_exp[4] &&
+  const auto of_batch =
+      attention_with_log_sum_exp<causally>(Batch{Query{rows_from<2>(Q<float>.matrix, 4)}}, cache);
+  return of_batch[0].output == last.output && of_batch[0].log_sum_exp[1] == last.log_sum_exp[1] &&
+         last.log_sum_exp[0] == all_at_once.log_sum_exp[4] &&
          last.log_sum_exp[1] == all_at_once.log_sum_exp[5] &&
          last.output == rows_from<2>(all_at_once.output, 4);
 }

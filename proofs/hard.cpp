@@ -33,6 +33,29 @@ static_assert(hard_attention<unscaled>(Q, K, V, everything, no_bias, Sink{Ration
 static_assert(hard_attention<Rule{.scale = Scale::of(-1)}>(Q, K, V)[0][0] == Rational(9),
               "a negative scale looks for the least alike");
 
+// In heads and in a batch, each on its own.
+constexpr Query other_q{matrix<Rational>({{0, 1}, {-1, 0}})};
+constexpr Key other_k{matrix<Rational>({{0, 0}, {1, 4}, {2, 2}, {-3, 0}, {3, 3}})};
+constexpr Heads four_q{Q, other_q, Q, other_q};
+constexpr Heads two_k{K, other_k};
+constexpr Heads two_v{V, Value{Rational(-1) * V.matrix}};
+constexpr auto in_heads = hard_attention<unscaled>(four_q, two_k, two_v, causal);
+static_assert(in_heads[1] == hard_attention<unscaled>(other_q, K, V, causal) &&
+                  in_heads[2] == hard_attention<unscaled>(Q, other_k, two_v[1], causal) &&
+                  in_heads[0] != in_heads[2],
+              "S11: each query head to the key/value head it reads");
+static_assert(hard_attention<unscaled>(Batch{Q, other_q}, K, Batch{two_v[0], two_v[1]})[1] ==
+                      hard_attention<unscaled>(other_q, K, two_v[1]) &&
+                  hard_attention<unscaled>(Batch{four_q, four_q}, two_k, two_v, causal)[1] ==
+                      in_heads,
+              "S12: each sequence alone");
+constexpr Query one{matrix({{1.f}})};
+static_assert(hard_attention<Rule{.alibi = true}>(Heads{one, one},
+                                                  Heads{Key{matrix({{0.f}, {0x1p-4f}, {0.f}})}},
+                                                  Heads{Value{matrix({{1.f}, {2.f}, {4.f}})}}) ==
+                  Heads{matrix({{1.5f}}), matrix({{2.f}})},
+              "with the slope of the head: 2^-4, by which both are as near, and 2^-8");
+
 template <int c>
 inline constexpr Rule at_scale{.scale = Scale::of(c)};
 constexpr Rational power(int exponent) {

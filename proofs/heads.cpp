@@ -199,6 +199,14 @@ constexpr auto batch_of_both = attention_with_log_sum_exp(Batch{qf, qf}, Batch{k
 static_assert(batch_of_both[1][3].output == alone.output &&
                   batch_of_both[1][3].log_sum_exp[1] == alone.log_sum_exp[1],
               "S12: log-sum-exp too");
+static_assert(attention_weights<unscaled>(queries, keys, Batch{masks, masks}, bias,
+                                          Batch{sinks, sinks})[1][2] ==
+                      attention_weights<unscaled>(queries[1][2], keys[1][1], masks[2], bias[2],
+                                                  sinks[2]) &&
+                  attention_weights<unscaled>(Batch{q[0], q[1]}, k[0],
+                                              Batch{triangle, first_only})[1] ==
+                      attention_weights<unscaled>(q[1], k[0], first_only),
+              "S12: weights too");
 
 // What does not fit.
 static_assert(can_attend_in_heads<Heads<Q, 6>, Heads<K, 2>, Heads<V, 2>>);
@@ -222,6 +230,10 @@ static_assert(!can_attend_in_batch<Batch<Q, 3>, Batch<K, 2>, Batch<V, 3>>,
 static_assert(
     !can_attend_in_batch<Batch<Heads<Q, 3>, 2>, Batch<Heads<K, 2>, 2>, Batch<Heads<V, 2>, 2>>,
     "heads of an element that do not agree");
+static_assert(
+    !can_attend_in_batch<Batch<Q, 2>, Batch<Heads<K, 1>, 2>, Batch<Heads<V, 1>, 2>> &&
+        !can_attend_in_batch<Batch<Q, 2>, Batch<K, 2>, Batch<V, 2>, Heads<Matrix<bool, 3, 3>, 1>>,
+    "heads of some parts, where the queries have none");
 template <class M, size_t H>
 concept can_split = requires(const M& m) {
   split_heads<H>(m);

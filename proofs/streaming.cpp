@@ -169,6 +169,69 @@ static_assert(in_heads[1] == streaming_attention<3>(qf, kf, vf, everything, Alib
                   in_heads[0] == streaming_attention<3>(qf, kf, vf, everything, Alibi{0x1p-4f}),
               "with its slope");
 
+static_assert(streaming_attention_with_log_sum_exp<3, Rule{.alibi = true}>(heads_q, Heads{kf},
+                                                                           Heads{vf})[0]
+                          .log_sum_exp[1] == streaming_attention_with_log_sum_exp<3>(qf, kf, vf,
+                                                                                     everything,
+                                                                                     Alibi{0x1p-4f})
+                                                 .log_sum_exp[1] &&
+                  streaming_attention_with_log_sum_exp<3, Rule{.alibi = true}>(heads_q, Heads{kf},
+                                                                               Heads{vf})[1]
+                          .output == in_heads[1],
+              "log-sum-exp too");
+
+// S12: in a batch, element n is streamed alone; without heads and with them.
+constexpr Batch two_q{qf, Query{-2.f * qf.matrix}};
+constexpr auto in_batch = streaming_attention_with_log_sum_exp<3>(two_q, kf, Batch{vf, vf});
+static_assert(streaming_attention<3>(two_q, kf, vf, Batch{second_half, second_half})[1] ==
+                      streaming_attention<3>(two_q[1], kf, vf, second_half) &&
+                  in_batch[1].output == streaming_attention<3>(two_q[1], kf, vf) &&
+                  in_batch[1].log_sum_exp[0] ==
+                      streaming_attention_with_log_sum_exp<3>(two_q[1], kf, vf).log_sum_exp[0] &&
+                  in_batch[0].output != in_batch[1].output,
+              "S12: without heads");
+static_assert(streaming_attention<3, Rule{.alibi = true}>(Batch{heads_q}, Heads{kf},
+                                                          Batch{Heads{vf}})[0] == in_heads,
+              "S12: with heads");
+
+// Heads meet tiles as a head does: in exact numbers the whole, whatever their masks and sinks. Two
+// key/value heads for four query heads, keys 0 to 3 and then 4 and 5.
+constexpr Heads<Query<Rational, 4, 2>, 4> four_q{Q, Query{Rational(-1) * Q.matrix}, Q,
+                                                 Query{Rational(2) * Q.matrix}};
+constexpr Heads two_k{K, Key{Rational(-1) * K.matrix}};
+constexpr Heads two_v{V, Value{Rational(3) * V.matrix}};
+template <size_t length, template <class, size_t, size_t> class Role, class T, size_t R, size_t C>
+constexpr Heads<Role<T, length, C>, 2> part_of(const Heads<Role<T, R, C>, 2>& roles, size_t first) {
+  return {Role{rows_from<length>(roles[0].matrix, first)},
+          Role{rows_from<length>(roles[1].matrix, first)}};
+}
+constexpr auto first_four =
+    partial_attention<banded>(four_q, part_of<4>(two_k, 0), part_of<4>(two_v, 0));
+constexpr auto last_two =
+    partial_attention<banded>(four_q, part_of<2>(two_k, 4), part_of<2>(two_v, 4), 4);
+static_assert(first_four[3] == partial_attention<banded>(four_q[3],
+                                                         Key{rows_from<4>(two_k[1].matrix, 0)},
+                                                         Value{rows_from<4>(two_v[1].matrix, 0)}),
+              "S11: a partial result for each query head");
+constexpr Heads four_sinks{Sink{Rational(1)}, Sink{Rational(-2)}, Sink{Rational(0)},
+                           Sink{Rational(3)}};
+static_assert(finish<unscaled>(merge(first_four, last_two)) ==
+                      attention<banded>(four_q, two_k, two_v) &&
+                  finish<unscaled>(merge(last_two, first_four), four_sinks) ==
+                      attention<banded>(four_q, two_k, two_v, everything, no_bias, four_sinks),
+              "S11: merged head by head they are the whole");
+constexpr auto tile_of_heads =
+    partial_attention<Rule{.alibi = true}>(heads_q, Heads{kf}, Heads{vf}, 2);
+static_assert(tile_of_heads[1] ==
+                      partial_attention(qf, kf, vf, 2, everything, Alibi{0x1p-8f, -2}) &&
+                  tile_of_heads[0] ==
+                      partial_attention(qf, kf, vf, 2, everything, Alibi{0x1p-4f, -2}),
+              "ALiBi: the slope of the head, and distances from where the tile begins");
+static_assert(
+    finish_with_log_sum_exp(tile_of_heads, Heads{Sink{1.f}, Sink{2.f}})[1].log_sum_exp[0] ==
+        finish_with_log_sum_exp(tile_of_heads[1], Sink{2.f}).log_sum_exp[0],
+    "log-sum-exp too");
+
 // A tile knows its place among the keys: ALiBi measures from there. And what has met no key is
 // nothing, whatever a rule returns for it in the end.
 constexpr auto two_keys_on = matrix({{-2 * 0x1p-8f, -3 * 0x1p-8f, -4 * 0x1p-8f, -5 * 0x1p-8f},
