@@ -7,6 +7,7 @@
 
 #include <attest/format/capture.hpp>
 #include <attest/oracle/diagnosis.hpp>
+#include <attest/oracle/fault.hpp>
 #include <attest/oracle/verdict.hpp>
 
 #include <algorithm>

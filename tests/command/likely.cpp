@@ -7,6 +7,7 @@
 #include "simulated.hpp"
 #include "simulated_call.hpp"
 
+#include <attest/oracle/likely_tolerance.hpp>
 #include <attest/oracle/verdict.hpp>
 
 #include <cmath>

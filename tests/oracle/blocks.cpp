@@ -7,6 +7,7 @@
 #include "random_row.hpp"
 
 #include <attest/oracle/block_enclosure.hpp>
+#include <attest/oracle/parallel.hpp>
 #include <attest/oracle/verdict.hpp>
 #include <boost/multiprecision/cpp_int.hpp>
 

@@ -5,6 +5,9 @@
 // faults found in the array they are in.
 #include "gradient_case.hpp"
 
+#include <attest/oracle/double_double.hpp>
+#include <attest/oracle/gradient_enclosure.hpp>
+#include <attest/oracle/gradient_tolerance.hpp>
 #include <attest/oracle/verdict.hpp>
 
 #include <algorithm>

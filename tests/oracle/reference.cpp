@@ -6,6 +6,7 @@
 #include "catch.hpp"
 
 #include <attest/oracle/reference.hpp>
+#include <attest/oracle/row_reference.hpp>
 #include <attest/oracle/verdict.hpp>
 
 #include <cstring>

@@ -5,7 +5,7 @@
 // operator, by hand.
 #include "catch.hpp"
 
-#include <attest/oracle/special.hpp>
+#include <attest/oracle/special_row.hpp>
 
 #include <limits>
 #include <vector>

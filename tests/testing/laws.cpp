@@ -5,6 +5,7 @@
 // be broken.
 #include "catch.hpp"
 
+#include <attest/oracle/needle/dialects.hpp>
 #include <attest/testing/examine.hpp>
 
 #include <set>

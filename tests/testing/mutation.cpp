@@ -5,6 +5,7 @@
 // them laws alone and needles alone find.
 #include "catch.hpp"
 
+#include <attest/oracle/needle.hpp>
 #include <attest/testing/examine.hpp>
 
 #include <cstdio>

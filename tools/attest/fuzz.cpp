@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: BSL-1.0
 
 #include <attest/fuzz.hpp>
+#include <attest/testing/capture_file.hpp>
+#include <attest/testing/editable_call.hpp>
 
 #include <attest/format/bad_input.hpp>
 #include <attest/format/npz.hpp>

@@ -96,7 +96,7 @@ int onnx(const std::string& folder, const std::string& outputs, bool json) {
 
 int dialects(const std::string& name) {
   if (name.empty()) {
-    for (const oracle::Dialect& dialect : oracle::dialects)
+    for (const oracle::Dialect& dialect : oracle::dialects())
       write(stdout, fmt::format("{:19}{}\n", dialect.name, dialect.what));
     return 0;
   }

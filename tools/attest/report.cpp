@@ -1,6 +1,7 @@
 // Copyright the attest authors
 // SPDX-License-Identifier: BSL-1.0
 
+#include <attest/oracle/arithmetic.hpp>
 #include <attest/report.hpp>
 
 #include <attest/findings.hpp>

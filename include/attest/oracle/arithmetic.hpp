@@ -5,6 +5,7 @@
 // may lose.
 #pragma once
 #include <attest/ieee.hpp>
+#include <attest/oracle/number_enclosure.hpp>
 #include <boost/multiprecision/cpp_bin_float.hpp>
 
 #include <bit>
@@ -113,27 +114,6 @@ struct Arithmetic<Wide> {
   }
 };
 
-// A number near an exact one: the exact value lies within `radius` of high + low. `low` is what
-// `high` lost to double.
-struct Enclosure {
-  double high = 0;
-  double low = 0;
-  double radius = 0;
-
-  // Bounds of |got − exact|; 4 roundoffs of each part cover that these few operations round.
-  double nearest(double got) const { return std::fmax(0, distance(got) - slack(got)); }
-  double farthest(double got) const { return distance(got) + slack(got); }
-
- private:
-  double distance(double got) const { return std::fabs((got - high) - low); }
-  double slack(double got) const {
-    return radius + 4 * 0x1p-53 * (distance(got) + std::fabs(low) + radius);
-  }
-};
-
-inline Enclosure enclosure(double value, double radius) {
-  return {value, 0, radius};
-}
 inline Enclosure enclosure(const Wide& value, double radius) {
   const auto high = static_cast<double>(value);
   const Wide rest = value - high;

@@ -8,6 +8,7 @@
 // keys and values of a few heads at a time.
 #pragma once
 #include <attest/oracle/block_judge.hpp>
+#include <attest/oracle/judge_options.hpp>
 #include <attest/oracle/padded_rows.hpp>
 #include <attest/oracle/parallel.hpp>
 #include <attest/oracle/report.hpp>
@@ -15,7 +16,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -23,16 +23,6 @@
 #include <vector>
 
 namespace attest::oracle {
-
-struct JudgeOptions {
-  std::size_t threads = 1;
-  // Called now and then, by the thread that called judge, with the part of the rows that is done.
-  std::function<void(double)> progress;
-  // Fewer multiplications than this are judged row by row, so that the worst element is the worst
-  // of all; with more it is the worst of the row where a bound of the error is largest.
-  std::size_t blocks_from = std::size_t{1} << 24;
-  const detail::Kernels* kernels = nullptr;  // null: the best for this processor
-};
 
 namespace detail {
 

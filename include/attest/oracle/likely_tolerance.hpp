@@ -21,6 +21,7 @@
 //   first, the last division: as in the worst case.
 // Where roundings of the sums add up to a quarter or more, nothing is claimed.
 #pragma once
+#include <attest/oracle/score_tolerance.hpp>
 #include <attest/oracle/tolerance.hpp>
 
 #include <algorithm>

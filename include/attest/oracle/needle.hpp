@@ -4,11 +4,11 @@
 // Needles: few small calls that together show the faults an implementation may have, each aimed at
 // where some of them begin to matter.
 #pragma once
-#include <attest/oracle/needle/recipes.hpp>
+#include <attest/oracle/fault/example.hpp>
+#include <attest/oracle/linkage.hpp>
+#include <attest/oracle/needle/recipe.hpp>
+#include <attest/oracle/needle/scope.hpp>
 
-#include <algorithm>
-#include <cstddef>
-#include <string>
 #include <vector>
 
 namespace attest::oracle {
@@ -19,38 +19,14 @@ struct Needle {
 };
 
 // The needles for a scope, no two alike.
-inline std::vector<Needle> needles(const Scope& scope) {
-  std::vector<Recipe> recipes;
-  std::vector<Needle> result;
-  for (const Recipe& recipe : needle_recipes()) {
-    Recipe r = expressible(scope, recipe);
-    if (lost(recipe, r) && !recipe.general) continue;
-    // beyond float16 is beyond no other format
-    if (r.softcap > formats::float16.largest && scope.type != ElementType::float16) continue;
-    const auto same = [&](Recipe other) {
-      other.aim = r.aim;
-      other.seed = r.seed;
-      return other == r;
-    };
-    if (std::any_of(recipes.begin(), recipes.end(), same)) continue;
-    recipes.push_back(r);
-    Example call = build(scope, r);
-    result.push_back({std::move(r), std::move(call)});
-  }
-  return result;
-}
+std::vector<Needle> needles(const Scope& scope);
 
 // What attention may be asked for in any dialect: those of plain, and of ONNX those of a cache and
 // of lengths, which plain has not.
-inline std::vector<Needle> needles_of_the_whole_rule(const Scope& scope) {
-  Scope plain = scope, onnx = scope;
-  plain.dialect = "plain";
-  onnx.dialect = "onnx-24";
-  plain.features = onnx.features = Features::all();
-  std::vector<Needle> result = needles(plain);
-  for (Needle& needle : needles(onnx))
-    if (needle.recipe.about_keys) result.push_back(std::move(needle));
-  return result;
-}
+std::vector<Needle> needles_of_the_whole_rule(const Scope& scope);
 
 }  // namespace attest::oracle
+
+#ifndef ATTEST_ORACLE_COMPILED
+#include <attest/oracle/definitions/needle.hpp>
+#endif

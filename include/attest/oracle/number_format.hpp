@@ -106,4 +106,33 @@ inline double decode(std::uint16_t bits, const NumberFormat& format, int total_b
                            static_cast<int>(exponent) - 1 + format.min_exponent - fraction_bits);
 }
 
+// The exponent of the last place of a number of magnitude 2^exponent.
+constexpr int last_place(int exponent, const NumberFormat& format) {
+  return (exponent < format.min_exponent ? format.min_exponent : exponent) - format.precision + 1;
+}
+
+// The bits of a number of a format of at most 16 bits; the inverse of decode.
+inline std::uint16_t encode(double x, const NumberFormat& format, int total_bits) {
+  const int fraction_bits = format.precision - 1;
+  const unsigned sign = std::signbit(x) ? 1u << (total_bits - 1) : 0;
+  const unsigned top = ((1u << (total_bits - 1 - fraction_bits)) - 1) << fraction_bits;
+  const unsigned fraction_mask = (1u << fraction_bits) - 1;
+  unsigned bits = 0;
+  if (std::isnan(x)) {
+    bits = format.has_infinity ? top | (1u << (fraction_bits - 1)) : top | fraction_mask;
+  } else if (std::isinf(x)) {
+    bits = top;
+  } else if (x != 0) {
+    const int exponent = std::ilogb(x);
+    const auto significand =
+        static_cast<unsigned>(std::ldexp(std::fabs(x), -last_place(exponent, format)));
+    // A normal number's leading bit carries into the exponent field.
+    bits = exponent < format.min_exponent
+               ? significand
+               : significand +
+                     (static_cast<unsigned>(exponent - format.min_exponent) << fraction_bits);
+  }
+  return static_cast<std::uint16_t>(sign | bits);
+}
+
 }  // namespace attest::oracle

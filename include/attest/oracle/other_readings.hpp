@@ -149,7 +149,7 @@ inline std::vector<Candidate> other_candidates(const Call& call, const Problem& 
     }
     (all ? known->dialects : known->as_in).emplace_back(of.name);
   };
-  for (const Dialect& other : dialects) {
+  for (const Dialect& other : dialects()) {
     if (!other.conventions || other.name == call.dialect) continue;
     const std::vector<Difference> all = differences(problem, own, *other.conventions, scale_given);
     for (const Difference& one : all) add(other, {one}, all.size() == 1);

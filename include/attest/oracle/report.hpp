@@ -3,7 +3,7 @@
 
 // Report: what was found about a call — per element, per output, altogether.
 #pragma once
-#include <attest/oracle/arithmetic.hpp>
+#include <attest/oracle/number_enclosure.hpp>
 #include <attest/oracle/precision.hpp>
 #include <attest/oracle/special.hpp>
 #include <attest/oracle/tensor.hpp>

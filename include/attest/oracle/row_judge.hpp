@@ -13,7 +13,7 @@
 #include <attest/oracle/replay.hpp>
 #include <attest/oracle/report.hpp>
 #include <attest/oracle/score_tolerance.hpp>
-#include <attest/oracle/special.hpp>
+#include <attest/oracle/special_row.hpp>
 #include <attest/oracle/tolerance.hpp>
 
 #include <algorithm>

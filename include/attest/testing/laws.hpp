@@ -6,6 +6,7 @@
 //
 // They are those of attest/laws.hpp for calls whose extents and rule are known at run time.
 #pragma once
+#include <attest/oracle/fault/mask.hpp>
 #include <attest/oracle/needle/random.hpp>
 #include <attest/testing/trial.hpp>
 

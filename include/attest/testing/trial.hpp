@@ -5,6 +5,7 @@
 // what laws compare.
 #pragma once
 #include <attest/oracle/fault.hpp>
+#include <attest/oracle/fault/row_evaluator.hpp>
 #include <attest/oracle/needle/scope.hpp>
 #include <attest/oracle/verdict.hpp>
 #include <attest/testing/editable_call.hpp>

@@ -140,7 +140,7 @@ TEST_CASE("plain takes sinks and ALiBi's slopes") {
 }
 
 TEST_CASE("every dialect names its source and each of its options") {
-  for (const attest::oracle::Dialect& dialect : attest::oracle::dialects) {
+  for (const attest::oracle::Dialect& dialect : attest::oracle::dialects()) {
     CAPTURE(dialect.name);
     CHECK(!dialect.source.empty());
     CHECK(attest::oracle::find_dialect(dialect.name) == &dialect);

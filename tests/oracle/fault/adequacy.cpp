@@ -6,6 +6,7 @@
 #include "catch.hpp"
 
 #include <attest/oracle/adequacy.hpp>
+#include <attest/oracle/fault.hpp>
 #include <attest/oracle/verdict.hpp>
 
 #include <algorithm>

@@ -7,6 +7,8 @@
 #include "catch.hpp"
 
 #include <attest/oracle/diagnosis.hpp>
+#include <attest/oracle/fault.hpp>
+#include <attest/oracle/fault/examples.hpp>
 #include <attest/oracle/verdict.hpp>
 
 #include <algorithm>

@@ -5,6 +5,7 @@
 #include "catch.hpp"
 
 #include <attest/oracle/needle.hpp>
+#include <attest/oracle/needle/dialects.hpp>
 #include <attest/oracle/verdict.hpp>
 
 #include <cmath>

@@ -6,6 +6,7 @@
 #pragma once
 #include <attest/oracle/diagnosis/ordered.hpp>
 #include <attest/oracle/fault.hpp>
+#include <attest/oracle/fault/row_outputs.hpp>
 #include <attest/oracle/report.hpp>
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 // Evidence of outputs that rows do not show by themselves: gradients, and present keys and values.
 #pragma once
 #include <attest/oracle/diagnosis/evidence.hpp>
+#include <attest/oracle/fault/backward.hpp>
 
 #include <cstddef>
 #include <optional>

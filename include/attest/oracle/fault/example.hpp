@@ -4,7 +4,6 @@
 // Example: a small call with the memory its arrays look into.
 #pragma once
 #include <attest/oracle/call.hpp>
-#include <attest/oracle/rounding.hpp>
 
 #include <cstddef>
 #include <cstdint>

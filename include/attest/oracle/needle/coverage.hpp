@@ -8,6 +8,7 @@
 // arithmetic may lose of both together: then no rounding can hide it.
 #pragma once
 #include <attest/oracle/fault.hpp>
+#include <attest/oracle/fault/row_evaluator.hpp>
 #include <attest/oracle/verdict.hpp>
 
 #include <cmath>

@@ -1,0 +1,4 @@
+// Copyright the attest authors
+// SPDX-License-Identifier: BSL-1.0
+
+#include <attest/testing/definitions/examine.hpp>
