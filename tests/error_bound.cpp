@@ -7,6 +7,7 @@
 //
 #include <attest/error_bound.hpp>
 #include <cmath>
+#include <cstdint>
 #include <string>
 
 #include "reference_rule.hpp"
@@ -83,7 +84,86 @@ void in(const std::string& type, double magnitude, double at_least) {
   CHECK(closest >= at_least);
 }
 
+// A score alone, where what the scale loses is not common to all keys.
+template <Rule rule, class T, size_t D>
+void score_stays_within_its_bound(double magnitude) {
+  const auto q = random_numbers<T, 1, D>(magnitude), k = random_numbers<T, 1, D>(magnitude);
+  const DotProduct dot = dot_in_double(q.entries[0], k.entries[0]);
+  if constexpr (requires { T::largest(); })
+    if (!(dot.size < static_cast<double>(T::largest()) / 2))
+      return;  // it may overflow, or saturate
+  const Real given = rule.scale.given;
+  const Real scale = rule.scale.by_width ? Real(1 / sqrt(Real(D))) : given;
+  const Real exact = scale * reference_product(widened(q)[0], widened(k)[0]).product;
+  const T computed = attention_scores<rule>(Query{q}, Key{k})[0][0];
+  const double bound = error_of_scaled_dot<rule, D>(losses_of<T>, dot);
+  RC_ASSERT(abs(Real(Real(static_cast<double>(computed)) - exact)) <= Real(bound));
+}
+template <class T>
+void scores_stay_within_their_bounds(double magnitude) {
+  constexpr Rule roots{.scale_by_square_roots = true};
+  score_stays_within_its_bound<Rule{}, T, 3>(magnitude);
+  score_stays_within_its_bound<Rule{}, T, 12>(magnitude);
+  score_stays_within_its_bound<roots, T, 3>(magnitude);
+  score_stays_within_its_bound<roots, T, 12>(magnitude);
+  score_stays_within_its_bound<Rule{.scale = Scale::of(0.013)}, T, 3>(magnitude);
+}
+
+// Keys 0 and 60 alone, of which the one is as much further away as the slopes of ALiBi, rounded to
+// the type, are multiplied with. The exact slope of head h is 2^(−8(h + 1)/H), H a power of two.
+template <class T, size_t H>
+void stays_within_the_bound_in_heads(double magnitude) {
+  constexpr Rule rule{.alibi = true, .offset = 60};
+  Heads<Query<T, 1, 2>, H> q;
+  for (auto& of_head : q.head) of_head = {random_numbers<T, 1, 2>(magnitude)};
+  const Heads k{Key{random_numbers<T, 61, 2>(magnitude)}};
+  const Heads v{Value{random_numbers<T, 61, 1>(1)}};
+  Matrix<bool, 1, 61> ends;
+  ends[0][0] = ends[0][60] = true;
+  const auto output = attention<rule>(q, k, v, ends);
+  const auto bound = attention_error_bound<rule>(q, k, v, ends);
+  const auto of_batch = attention_error_bound<rule>(Batch{q}, k, v, ends);
+  for (size_t h = 0; h < H; ++h) {
+    Matrix<double, 1, 61> bias;
+    bias[0][0] = -60 * std::exp2(-8. * static_cast<double>(h + 1) / static_cast<double>(H));
+    const ReferenceRuled exact =
+        reference_attention(Rule{}, widened(q[h].matrix), widened(k[0].matrix),
+                            widened(v[0].matrix), CallParts<double, 1, 61>{&ends, &bias});
+    const Real error = abs(Real(Real(static_cast<double>(output[h][0][0])) - exact.output[0][0]));
+    RC_ASSERT(error <= Real(bound[h][0][0]));
+    RC_ASSERT(of_batch[0][h] == bound[h]);
+  }
+}
+
 }  // namespace
+
+TEST_CASE("scores stay within their share of the bound") {
+  rc::prop("floating point", [] {
+    scores_stay_within_their_bounds<float>(1);
+    scores_stay_within_their_bounds<double>(1);
+    scores_stay_within_their_bounds<float16>(1);
+    scores_stay_within_their_bounds<bfloat16>(1);
+    scores_stay_within_their_bounds<float8_e4m3fn>(0.5);
+    scores_stay_within_their_bounds<float8_e5m2>(0.5);
+  });
+  rc::prop("fixed point", [] {
+    scores_stay_within_their_bounds<fixed<std::int16_t, 8>>(0.5);
+    scores_stay_within_their_bounds<fixed<std::int32_t, 12>>(4);
+    scores_stay_within_their_bounds<fixed<std::int8_t, 4>>(0.125);
+  });
+}
+
+TEST_CASE("S11: heads stay within their error bounds, each with its slope") {
+  rc::prop("floating point", [] {
+    stays_within_the_bound_in_heads<float, 16>(1);
+    stays_within_the_bound_in_heads<float16, 16>(1);
+    stays_within_the_bound_in_heads<float8_e4m3fn, 32>(0.125);
+  });
+  rc::prop("fixed point", [] {
+    stays_within_the_bound_in_heads<fixed<std::int16_t, 8>, 16>(0.25);
+    stays_within_the_bound_in_heads<fixed<std::int32_t, 12>, 16>(0.25);
+  });
+}
 
 // Fractions of the bound that random calls reach: below a tenth the bound would be a formality.
 // With three or four digits most calls have no bound, and few come near theirs.
@@ -139,6 +219,9 @@ void in_fixed_point() {
     };
     judge(Rule{}, attention(Query{q}, Key{k}, Value{v}, mask),
           attention_error_bound(Query{q}, Key{k}, Value{v}, mask));
+    constexpr Rule roots{.scale_by_square_roots = true};
+    judge(roots, attention<roots>(Query{q}, Key{k}, Value{v}, mask),
+          attention_error_bound<roots>(Query{q}, Key{k}, Value{v}, mask));
     judge(rule, attention<rule>(Query{q}, Key{k}, Value{v}, mask),
           attention_error_bound<rule>(Query{q}, Key{k}, Value{v}, mask));
   });
