@@ -108,4 +108,15 @@ static_assert(softmax(matrix({{-5.f}, {3e38f}})) == matrix({{1.f}, {1.f}}),
 static_assert(softmax(matrix({{128.f, 0.f}})) == matrix({{1.f, 0.f}}),
               "e^-128 < the smallest float");
 
+// Of several rows at once, one that sees nothing leaves all to a sink, be it far below 0.
+constexpr bool a_row_may_have_nothing_but_a_sink() {
+  float x[2][3] = {{3e38f, 1.f, 2.f}, {-200.f, -200.f, 5.f}};
+  float largest[2]{}, total[2]{};
+  softmax_rows(x, matrix({{false, false, false}, {true, true, false}}), 0, Sink{-200.f}, largest,
+               total);
+  return x[0][0] == 0.f && x[0][1] == 0.f && x[0][2] == 0.f && largest[0] == -200.f &&
+         total[0] == 1.f && x[1][0] == 1 / 3.f && x[1][2] == 0.f && total[1] == 3.f;
+}
+static_assert(a_row_may_have_nothing_but_a_sink(), "all to the sink");
+
 }  // namespace

@@ -97,9 +97,9 @@ constexpr double near_exp2(double x) noexcept {
 // contracts: all a float needs, but for one in 8,000.
 //
 // k, an integer within 0.50001 of z, ends the bits of z + to_integer, of which the last is worth 1.
-// f = z - k is exact but for the rounding of z. The polynomial of 2^f errs by less than 2^-38.7, its
-// rounding by less than 2^-51, which Gappa proves (proofs/gappa/rough_exp2.g), and where the factor
-// stands for log2(e), the rounding of the two by less than 2^-45.
+// f = z - k is exact but for the rounding of z. The polynomial of 2^f errs by less than 2^-38.7,
+// its rounding by less than 2^-51, which Gappa proves (proofs/gappa/rough_exp2.g), and where the
+// factor stands for log2(e), the rounding of the two by less than 2^-45.
 constexpr uint64_t rough_exp2(double x, double factor = 1) noexcept {
   ATTEST_MULTIPLICATIONS_MAY_FUSE
   using namespace exp_tables;
@@ -107,11 +107,19 @@ constexpr uint64_t rough_exp2(double x, double factor = 1) noexcept {
   const double shifted = ATTEST_MULTIPLY_ADD(x, factor, to_integer);
   const double f = ATTEST_MULTIPLY_ADD(x, factor, to_integer - shifted);
   const double f2 = f * f;
-  const double p5 = ATTEST_MULTIPLY_ADD(f2, rough[7], ATTEST_MULTIPLY_ADD(f, rough[6], rough[5]));
-  const double p3 = ATTEST_MULTIPLY_ADD(f2, p5, ATTEST_MULTIPLY_ADD(f, rough[4], rough[3]));
-  const double p1 = ATTEST_MULTIPLY_ADD(f2, p3, ATTEST_MULTIPLY_ADD(f, rough[2], rough[1]));
-  const double power = ATTEST_MULTIPLY_ADD(f2, p1, ATTEST_MULTIPLY_ADD(f, rough[0], 1));
-  return __builtin_bit_cast(uint64_t, power) + (__builtin_bit_cast(uint64_t, shifted) << 52);
+  return __builtin_bit_cast(
+             uint64_t, ATTEST_MULTIPLY_ADD(
+                           f2,
+                           ATTEST_MULTIPLY_ADD(
+                               f2,
+                               ATTEST_MULTIPLY_ADD(
+                                   f2,
+                                   ATTEST_MULTIPLY_ADD(f2, rough[7],
+                                                       ATTEST_MULTIPLY_ADD(f, rough[6], rough[5])),
+                                   ATTEST_MULTIPLY_ADD(f, rough[4], rough[3])),
+                               ATTEST_MULTIPLY_ADD(f, rough[2], rough[1])),
+                           ATTEST_MULTIPLY_ADD(f, rough[0], 1))) +
+         (__builtin_bit_cast(uint64_t, shifted) << 52);
 }
 
 // A double within 2^-38 of the exact value rounds to the right float unless the middle between two

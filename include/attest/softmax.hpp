@@ -125,9 +125,9 @@ constexpr void softmax_rows(T (*x)[N], const Visible& visible, size_t first, con
     size_t from = 0, to = N;
     while (from < N && !sees(visible, i, from)) ++from;
     if (from == N) {
-      for (size_t j = 0; j < N; ++j) x[r][j] = T(0);
       largest[r] = total[r] = T(0);
       if constexpr (has_score<Sink>) largest[r] = sink.score, total[r] = T(1);
+      for (size_t j = 0; j < N; ++j) x[r][j] = largest[r];  // becomes 0, as all that is hidden
       continue;
     }
     while (!sees(visible, i, to - 1)) --to;
