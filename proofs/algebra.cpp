@@ -54,6 +54,17 @@ static_assert(kernels_are_the_plain_loops<8>(), "one statement");
 static_assert(kernels_are_the_plain_loops<16>(), "two statements");
 static_assert(kernels_are_the_plain_loops<29>(), "three statements and a remainder");
 
+static_assert(
+    [] {
+      double x[21]{}, y[21]{};
+      for (size_t k = 0; k < 21; ++k) x[k] = static_cast<double>(k + 1);
+      axpy(2., x, y, 3, 12);
+      for (size_t k = 0; k < 21; ++k)
+        if (y[k] != (k >= 3 && k < 12 ? 2 * x[k] : 0)) return false;
+      return true;
+    }(),
+    "a statement and a remainder, in the middle of a row");
+
 // The order is from left to right and nothing else: 1 + 2^-53 rounds to 1 as often as it is added,
 // while two of the small terms added to each other first would reach the next number.
 template <size_t N>

@@ -136,8 +136,8 @@ constexpr void dot_together(const Matrix<T, Tq, D>& query, const Matrix<T, D, Tk
   for (size_t t = in_eights; t < D; ++t)
     for (size_t r = 0; r < Rows; ++r)
       if (!span[r].has_gaps)
-        add_row(query.entries[first + r][t], transposed.entries[t], products[r], span[r].begin,
-                span[r].end);
+        axpy(query.entries[first + r][t], transposed.entries[t], products[r], span[r].begin,
+             span[r].end);
 }
 
 // The scores of queries first … first + Rows − 1, all zeros before. Where a key is hidden, what
@@ -185,14 +185,14 @@ constexpr void weigh_values_together(const T (*weight)[Tk], const Matrix<T, Tk, 
         for (size_t k = j < span[r].begin ? span[r].begin : j;
              k < j + 8 && k < span[r].end && k < common.begin; ++k)
           if (!span[r].has_gaps || sees(counted, first + r, k))
-            add_row(weight[r][k], value.entries[k], output.entries[first + r]);
+            axpy(weight[r][k], value.entries[k], output.entries[first + r]);
   if constexpr (has_vectors<T>)
     if (common.begin < common.end)
       add_products<Rows>(weight, value.entries, output.entries + first, common.begin, common.end, 0,
                          Dv);
   for (size_t r = 0; r < Rows; ++r)
     for (size_t j = common.end; j < span[r].end; ++j)
-      add_row(weight[r][j], value.entries[j], output.entries[first + r]);
+      axpy(weight[r][j], value.entries[j], output.entries[first + r]);
 }
 
 // Queries first … first + Rows − 1 at once: their weights, all zeros before, and the rows of the
