@@ -251,6 +251,8 @@ TEST_CASE("help and the list of dialects go to standard output") {
     CHECK(result.err.empty());
     CHECK(lines(result.out) >= 2);
   }
+  const Result version = run({"--version"});
+  CHECK((version.code == 0 && version.err.empty() && version.out.starts_with("attest 0.")));
   for (const char* dialect :
        {"onnx-23", "onnx-24", "onnx-25", "torch", "flash-attention-2", "flash-attention-3", "jax",
         "cudnn", "mlx", "flashinfer", "ort-gqa", "ort-mha", "openvino", "gpt-oss", "ggml", "plain"})

@@ -13,4 +13,6 @@ run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${USER} -B ${SCRATCH}/user -D CMAKE_PREF
 run(${CMAKE_COMMAND} --build ${SCRATCH}/user)
 run(${SCRATCH}/user/device)
 run(${SCRATCH}/user/judge)
+run(${SCRATCH}/user/judge_compiled)
 run(${SCRATCH}/user/law_kit)
+run(${SCRATCH}/prefix/bin/attest --version)

@@ -121,6 +121,7 @@ int faults(const std::string& name) {
 
 int run(int argc, char** argv) {
   CLI::App app("Judges implementations of attention.", "attest");
+  app.set_version_flag("--version", "attest " ATTEST_VERSION);
   app.require_subcommand(1);
 
   CLI::App* check_command = app.add_subcommand(
