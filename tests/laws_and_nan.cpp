@@ -8,13 +8,15 @@
 
 #include "catch.hpp"
 
+namespace {
 using namespace attest;
+constexpr Rule rule{.causal = true, .offset = -1, .empty_row = EmptyRow::nan};
+}  // namespace
 
 TEST_CASE("two ways that return NaN agree, one that should not have does not") {
   const Query q{matrix({{1.f, 0.f}, {0.f, -1.f}})};
   const Key k{matrix({{1.f, 1.f}, {0.f, 2.f}, {-1.f, 0.f}})};
   const Value v{matrix({{5.f, 0.f}, {1.f, -4.f}, {0.f, 3.f}})};
-  constexpr Rule rule{.causal = true, .offset = -1, .empty_row = EmptyRow::nan};
   const auto whole = [](const auto&... parts) { return attention<rule>(parts...); };
   const auto in_a_tile = [](const auto&... parts) {
     return streaming_attention<3, rule>(parts...);
