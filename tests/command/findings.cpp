@@ -5,8 +5,13 @@
 // shown, and the catalogue.
 #include "catch.hpp"
 
-#include <nlohmann/json.hpp>
+#include <attest/findings.hpp>
+#include <attest/oracle/diagnosis.hpp>
+#include <attest/oracle/fault.hpp>
+#include <attest/oracle/fault/examples.hpp>
+#include <attest/oracle/verdict.hpp>
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "program.hpp"
@@ -46,6 +51,25 @@ TEST_CASE("faults that an input does not tell apart are listed") {
              "\n  diagnosis: one of 5, which this input does not tell apart\n"
              "    1. causality dropped\n"));
   CHECK(says(words.out, "\n    2. causal mask aligned bottom-right\n"));
+}
+
+TEST_CASE("of a suspect output it is said what is usual, and no fault is named") {
+  using namespace attest;
+  const oracle::Example call = oracle::detail::different_call(1, 1, 1, 2, 3, 2, 2);
+  const oracle::Problem problem = oracle::read_problem(call.call);
+  const oracle::Precision claim = oracle::usual_precision(problem.format);
+  oracle::Report report = oracle::judge(problem, claim);  // of zeros
+  report.verdict = oracle::Verdict::suspect;
+  const oracle::Diagnosis diagnosis = oracle::diagnose(problem, claim, report);
+  CHECK(diagnosis.findings.empty());
+  CHECK(diagnosis.hints.size() == 2);
+  const std::string words = command::in_words(diagnosis);
+  CHECK(says(words, "  diagnosis: none, since nothing is certainly wrong\n    every number"));
+  const Json json = command::as_json(diagnosis);
+  CHECK(json.at("of_suspect") == true);
+  CHECK(json.at("faults").empty());
+  report.verdict = oracle::Verdict::fail;
+  CHECK(!oracle::diagnose(problem, claim, report).of_suspect);
 }
 
 TEST_CASE("a passing capture is told what its input does not show") {

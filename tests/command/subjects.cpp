@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <utility>
@@ -86,7 +87,7 @@ TEST_CASE("scopes that cannot be meant are refused in one line") {
   const files::Folder folder;
   const std::string to = (folder.path() / "x").string();
   for (const std::vector<std::string>& wrong : {std::vector<std::string>{"--for", "speed"},
-                                                {"--dialect", "cudnn"},
+                                                {"--dialect", "onnx-22"},
                                                 {"--type", "int8"},
                                                 {"--queries", "0"},
                                                 {"--queries", "4:2"},
@@ -140,6 +141,59 @@ TEST_CASE("a subject's inputs copied as its outputs are no right answer") {
       CHECK(run({"check", entry.path().string()}).code == 1);
     }
   CHECK(captures == 1);
+}
+
+TEST_CASE("what is found is there as data") {
+  const files::Folder folder;
+  const Result zeros = fuzz(folder, "cp {in} {out}", {"--for", "none", "--json", "--seed", "5"});
+  CHECK(zeros.code == 1);
+  CHECK(zeros.err.empty());
+  const nlohmann::json found = nlohmann::json::parse(zeros.out);
+  CHECK(found.at("passed") == false);
+  CHECK(found.at("dialect") == "plain");
+  CHECK(found.at("type") == "float32");
+  CHECK(found.at("seed") == 5);
+  CHECK(found.at("calls") > 1);
+  CHECK(found.at("judged") > 0);
+  REQUIRE(found.at("findings").size() == 1);
+  const nlohmann::json& one = found.at("findings")[0];
+  CHECK(one.at("check").get<std::string>().starts_with("needle: "));
+  const auto& faults = one.at("faults");
+  CHECK(std::find(faults.begin(), faults.end(), "rows zero") != faults.end());
+  CHECK(one.at("hints").empty());
+  CHECK(one.at("call").at("dialect") == "plain");
+  CHECK(one.at("call").at("arrays").at("q").at("type") == "float32");
+  CHECK(one.at("call").at("arrays").at("q").at("shape").size() == 4);
+  CHECK(run({"check", one.at("saved").get<std::string>()}).code == 1);
+
+  const Result crash = fuzz(folder, ": {in} {out}; exit 3", {"--json"});
+  CHECK(crash.code == 1);
+  const nlohmann::json ended = nlohmann::json::parse(crash.out).at("findings")[0];
+  CHECK(ended.at("found") == "ends with exit code 3");
+  CHECK(ended.at("faults").empty());
+
+  const Result bad = fuzz(folder, "true", {"--json"});
+  CHECK(bad.code == 2);
+  CHECK(bad.out.empty());
+}
+
+TEST_CASE("calls are made for every dialect that says them by names of its own") {
+  for (const std::string dialect :
+       {"cudnn", "flashinfer", "ort-gqa", "ort-mha", "openvino", "ggml"}) {
+    CAPTURE(dialect);
+    const files::Folder folder;
+    const std::filesystem::path to = folder.path() / "inputs";
+    const Result made = run({"inputs", "--dialect", dialect, "--for", "all", "--queries", "1:9",
+                             "--keys", "1:17", "--heads", "1:4", "-o", to.string()});
+    CHECK(made.code == 0);
+    // outputs are NaN until somebody computes them: read as calls of the dialect, and wrong
+    const Result checked = run({"check", (to / "input-01.npz").string()});
+    CHECK(checked.code == 1);
+    CHECK(says(checked, "as " + dialect));
+    const Result copied = fuzz(folder, "cp {in} {out}", {"--dialect", dialect, "--for", "all"});
+    CHECK(copied.code == 1);
+    CHECK(says(copied, "got 0, exact"));
+  }
 }
 
 TEST_CASE("a subject that does not end is ended, with all that it has begun") {

@@ -136,6 +136,12 @@ TEST_CASE("arrays that no capture has are refused") {
   CHECK(refused({}, "{}") == "x.npz: holds no arrays");
 }
 
+TEST_CASE("arrays by the names that a dialect has for them are known") {
+  for (const std::string name :
+       {"sink_token", "seq_len_kv", "head_sink", "seqlens_k", "sink", "qo_indptr", "block_table"})
+    CHECK(parse({bits(name + ".npy", "<f2", {0})}, "{}").call.find(name));
+}
+
 TEST_CASE("every array of the capture format is known") {
   for (const std::string name : {"q",
                                  "k",

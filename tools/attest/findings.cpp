@@ -99,7 +99,10 @@ std::string in_words(const Diagnosis& diagnosis) {
   const std::string by = examined(diagnosis.rows, diagnosis.all_rows) +
                          (diagnosis.reading.empty() ? "" : ", as " + diagnosis.reading);
   std::string text;
-  if (diagnosis.findings.empty()) {
+  if (diagnosis.of_suspect) {
+    text = "  diagnosis: none, since nothing is certainly wrong\n";
+    for (const std::string& hint : diagnosis.hints) text += "    " + hint + "\n";
+  } else if (diagnosis.findings.empty()) {
     text = fmt::format("  diagnosis: no fault that attest faults lists returns this{}\n", by);
     for (const std::string& hint : diagnosis.hints) text += "    " + hint + "\n";
   } else if (diagnosis.findings.size() == 1) {
@@ -147,6 +150,7 @@ std::string in_words(const Adequacy& adequacy, bool passes) {
 
 Json as_json(const Diagnosis& diagnosis) {
   Json json = {{"faults", Json::array()}};
+  if (diagnosis.of_suspect) json["of_suspect"] = true;
   for (const Finding& finding : diagnosis.findings) {
     Json one = {{"words", name_of(finding)}, {"names", Json::array()}};
     for (const FaultCase& part : finding.faults) {

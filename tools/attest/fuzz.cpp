@@ -10,9 +10,11 @@
 #include <attest/testing/examine.hpp>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <stdlib.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -23,6 +25,8 @@
 
 namespace attest::command {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 // A folder that is gone with all in it when it is no longer needed.
 class ScratchFolder {
@@ -141,6 +145,42 @@ class ProgramSubject {
   std::optional<Conversation> conversation_;
 };
 
+// An array's type and shape, an option's value as in NAME.json.
+Json json_call(const oracle::Call& call) {
+  Json json = {{"dialect", call.dialect}, {"options", Json::object()}, {"arrays", Json::object()}};
+  for (const auto& [name, value] : call.attributes)
+    json["options"][name] = Json::parse(testing::detail::json_value(value));
+  for (const auto& [name, array] : call.arrays)
+    json["arrays"][name] = {{"type", std::string(oracle::facts(array.type).name)},
+                            {"shape", array.shape}};
+  return json;
+}
+
+std::string as_json(const testing::Examination& found, const oracle::Scope& scope,
+                    std::uint64_t seed) {
+  Json json = {{"passed", found.passed()},
+               {"dialect", scope.dialect},
+               {"type", std::string(oracle::facts(scope.type).name)},
+               {"seed", seed},
+               {"calls", found.calls},
+               {"judged", found.judged},
+               {"laws_asked", found.laws_asked},
+               {"suspects", found.suspects},
+               {"findings", Json::array()}};
+  for (const testing::Failure& failure : found.failures) {
+    Json one = {{"check", failure.check},
+                {"seed", failure.seed},
+                {"should_hold", failure.statement},
+                {"found", failure.found},
+                {"faults", failure.diagnosis},
+                {"hints", failure.hints},
+                {"call", json_call(failure.call.call)}};
+    if (!failure.saved_as.empty()) one["saved"] = failure.saved_as;
+    json["findings"].push_back(std::move(one));
+  }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 }  // namespace
 
 FuzzCommand::FuzzCommand(CLI::App& app)
@@ -177,6 +217,7 @@ FuzzCommand::FuzzCommand(CLI::App& app)
       ->capture_default_str();
   command_->add_option("--save", save_to_, "the folder for captures of what fails")
       ->capture_default_str();
+  command_->add_flag("--json", json_, "what is found as data");
   command_->add_flag("--no-laws", no_laws_, "judged calls only");
   command_->add_flag("--no-needles", no_needles_, "laws and random calls only");
 }
@@ -201,7 +242,8 @@ int FuzzCommand::run() const {
       return (*program)(call);
     };
     const testing::Examination found = testing::examine(subject, scope, options);
-    std::fputs(testing::in_words(found).c_str(), stdout);
+    std::fputs((json_ ? as_json(found, scope, options.seed) : testing::in_words(found)).c_str(),
+               stdout);
     return found.passed() ? 0 : 1;
   } catch (const std::exception& bad) {
     std::fputs(("attest: " + format::one_line(bad.what()) + "\n").c_str(), stderr);

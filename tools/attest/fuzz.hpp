@@ -29,7 +29,7 @@ class FuzzCommand {
   int calls_ = 60, tries_ = 200;
   std::size_t failures_ = 1;
   double seconds_ = 0;
-  bool persistent_ = false, no_laws_ = false, no_needles_ = false;
+  bool persistent_ = false, no_laws_ = false, no_needles_ = false, json_ = false;
 };
 
 }  // namespace attest::command

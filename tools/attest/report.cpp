@@ -225,7 +225,8 @@ Json json_outcome(const Outcome& outcome) {
                           {"standard_error", json_number(estimate->fit.standard_error)},
                           {"expected", json_number(estimate->fit.expected)}};
   json["not_judged"] = report.not_judged;
-  if (report.verdict == Verdict::fail) json["diagnosis"] = as_json(outcome.diagnosis);
+  if (report.verdict == Verdict::fail || report.verdict == Verdict::suspect)
+    json["diagnosis"] = as_json(outcome.diagnosis);
   json["input"] = as_json(outcome.adequacy);
   return json;
 }

@@ -21,7 +21,8 @@ struct DiagnosisOptions {
   double row_work = 0x1p26;  // of them for choosing rows; a call of fewer is looked at as a whole
 };
 
-// `report`: of the call by the same problem and claim, which fails.
+// `report`: of the call by the same problem and claim. One that fails is diagnosed; of a suspect one
+// hints say what is usual; any other has no diagnosis.
 Diagnosis diagnose(const Problem& problem, const Precision& claim, const Report& report,
                    const DiagnosisOptions& options = {});
 

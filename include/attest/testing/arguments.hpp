@@ -96,7 +96,16 @@ class Guarded {
   Guarded() = default;
   static Guarded input(const oracle::Tensor& array) {
     Guarded made(array.size());
-    std::memcpy(made.memory_.data() + margin, array.data, array.size() * sizeof(T));
+    if (array.strides == oracle::Tensor::row_major(array.type, array.shape, array.data).strides) {
+      std::memcpy(made.memory_.data() + margin, array.data, array.size() * sizeof(T));
+      return made;
+    }
+    std::size_t n = margin;  // (batch, head, row, column) of heads side by side
+    for (std::size_t b = 0; b < array.shape[0]; ++b)
+      for (std::size_t h = 0; h < array.shape[1]; ++h)
+        for (std::size_t i = 0; i < array.shape[2]; ++i)
+          for (std::size_t t = 0; t < array.shape[3]; ++t, ++n)
+            std::memcpy(&made.memory_[n], array.data + array.place(b, h, i, t), sizeof(T));
     return made;
   }
   static Guarded output(std::size_t size) { return Guarded(size); }
@@ -231,7 +240,19 @@ class Arranged {
       if (!guarded.margins_are_untouched()) return name;
       const oracle::Tensor& array = call_.arrays.at(name);
       auto bytes = std::make_shared<std::vector<std::byte>>(array.size() * sizeof(U));
-      std::memcpy(bytes->data(), guarded.span().data(), bytes->size());
+      const oracle::Tensor* const by_heads = name == "out" ? &problem_.output->got : nullptr;
+      if (!by_heads || by_heads->rank() != 4 || array.rank() == 4) {
+        std::memcpy(bytes->data(), guarded.span().data(), bytes->size());
+      } else {
+        const U* from = guarded.span().data();
+        const std::byte* const origin = array.data;
+        for (std::size_t b = 0; b < by_heads->shape[0]; ++b)
+          for (std::size_t h = 0; h < by_heads->shape[1]; ++h)
+            for (std::size_t i = 0; i < by_heads->shape[2]; ++i)
+              for (std::size_t t = 0; t < by_heads->shape[3]; ++t)
+                std::memcpy(bytes->data() + (by_heads->data - origin) + by_heads->place(b, h, i, t),
+                            from++, sizeof(U));
+      }
       filled.call.arrays[name] = oracle::Tensor::row_major(array.type, array.shape, bytes->data());
       filled.memory.push_back(std::move(bytes));
     }

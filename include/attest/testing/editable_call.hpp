@@ -5,10 +5,14 @@
 // compare two calls and for shrinking.
 #pragma once
 #include <attest/oracle/fault/example.hpp>
+#include <attest/oracle/needle/dialects.hpp>
+#include <attest/oracle/needle/side_by_side.hpp>
 #include <attest/oracle/problem.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <map>
 #include <string>
 #include <string_view>
@@ -51,9 +55,15 @@ inline const std::vector<ArrayAxes>& array_axes() {
       {"past_value", {batch, key_value_head, past, value_width}},
       {"attn_mask", {batch, query_head, query, all_keys}},
       {"sinks", {query_head}},
+      {"sink_token", {query_head}},
+      {"sink", {query_head}},
+      {"head_sink", {query_head}},
       {"alibi_slopes", {query_head}},
       {"nonpad_kv_seqlen", {batch}},
       {"seqused_k", {batch}},
+      {"seq_len_q", {batch}},
+      {"seq_len_kv", {batch}},
+      {"seqlens_k", {batch}},
       {"dout", {batch, query_head, query, value_width}},
       {"dlse", {batch, query_head, query}},
       {"out", {batch, query_head, query, value_width}, true},
@@ -101,13 +111,28 @@ inline std::vector<double> numbers_of(const oracle::Tensor& array) {
 }
 
 struct EditableCall {
-  Call call;  // without arrays
-  std::map<std::string, EditableArray> arrays;
+  Call call;                                    // without arrays
+  std::map<std::string, EditableArray> arrays;  // by heads, also where the dialect has not
 
   explicit EditableCall(const Call& from) : call(from) {
     call.arrays.clear();
     for (const auto& [name, array] : from.arrays)
       arrays[name] = {array.type, array.shape, numbers_of(array)};
+    if (!heads_side_by_side()) return;
+    const std::size_t query_heads = head_count("num_heads", 1);
+    const std::size_t key_value_heads = head_count("kv_num_heads", query_heads);
+    for (const char* name : oracle::detail::arrays_side_by_side) {
+      const auto found = arrays.find(name);
+      if (found == arrays.end() || found->second.shape.size() != 3) continue;
+      EditableArray& array = found->second;
+      const bool of_queries = name[0] == 'q' || name[0] == 'o';
+      const std::size_t heads = of_queries ? query_heads : key_value_heads;
+      const Shape split{array.shape[0], array.shape[1], heads, array.shape[2] / heads};
+      array.numbers = oracle::detail::middle_axes_exchanged(array.numbers, split);
+      array.shape = {split[0], split[2], split[1], split[3]};
+    }
+    call.attributes.erase("num_heads");  // as the shapes say
+    call.attributes.erase("kv_num_heads");
   }
   // The call again, each number rounded to its array's type.
   oracle::Example example() const {
@@ -115,6 +140,11 @@ struct EditableCall {
     made.call = call;
     for (const auto& [name, array] : arrays)
       made.array(name, array.shape, array.numbers, array.type);
+    if (!heads_side_by_side()) return made;
+    made.option("num_heads", static_cast<std::int64_t>(extent(Axis::query_head)));
+    if (oracle::find_recipe_dialect(call.dialect)->features.grouped_heads)
+      made.option("kv_num_heads", static_cast<std::int64_t>(extent(Axis::key_value_head)));
+    oracle::detail::put_heads_side_by_side(made);
     return made;
   }
 
@@ -156,6 +186,12 @@ struct EditableCall {
     choose(Axis::all_keys, all);
   }
 
+  // Whether keys count up to a length of each batch entry.
+  bool has_lengths() const {
+    return std::any_of(std::begin(length_names), std::end(length_names),
+                       [&](const char* name) { return has(name); });
+  }
+
   static void choose(EditableArray& array, std::size_t axis,
                      const std::vector<std::size_t>& chosen) {
     std::size_t before = 1, after = 1;
@@ -170,6 +206,20 @@ struct EditableCall {
           numbers.push_back(array.numbers[(b * extent + place) * after + a]);
     array.shape[axis] = chosen.size();
     array.numbers = std::move(numbers);
+  }
+
+ private:
+  static constexpr const char* length_names[] = {"nonpad_kv_seqlen", "seqused_k", "seq_len_kv",
+                                                 "seqlens_k"};
+  bool heads_side_by_side() const {
+    const oracle::RecipeDialect* dialect = oracle::find_recipe_dialect(call.dialect);
+    return dialect && dialect->heads_side_by_side;
+  }
+  std::size_t head_count(const std::string& option, std::size_t otherwise) const {
+    const auto found = call.attributes.find(option);
+    const auto* heads =
+        found == call.attributes.end() ? nullptr : std::get_if<std::int64_t>(&found->second);
+    return heads && *heads > 0 ? static_cast<std::size_t>(*heads) : otherwise;
   }
 };
 

@@ -23,7 +23,8 @@ struct Options {
   std::uint64_t seed = 1;  // of the random ones; the variable ATTEST_SEED counts before it
   int shrink_tries = 600;  // calls asked to find a smaller one
   std::size_t most_failures = 1;
-  double seconds = 0;                       // after which nothing new is begun; 0: no limit
+  bool diagnose = true;  // which faults return what was found; may take a second for each failure
+  double seconds = 0;    // after which nothing new is begun; 0: no limit
   std::string save_to = "attest-failures";  // folder for calls that fail; empty: none are kept
 };
 
@@ -32,7 +33,8 @@ struct Failure {
   std::string check;                   // "needle", "law" or "random call", and which
   std::string statement;               // what should hold
   std::string found;                   // where it does not
-  std::vector<std::string> diagnosis;  // the faults that return this, likeliest first; then hints
+  std::vector<std::string> diagnosis;  // the faults that return this, likeliest first
+  std::vector<std::string> hints;      // where there are none: what is known
   std::uint64_t seed = 0;
   oracle::Example call;  // the smallest that fails, with the subject's outputs if it gave any
   std::string saved_as;  // the capture; empty: not saved

@@ -33,7 +33,7 @@ namespace detail {
 // Nothing depends on where a query or key stands.
 inline bool has_no_positions(const EditableCall& call, const Problem& p) {
   return !p.rule.causal && p.rule.window_left < 0 && p.rule.window_right < 0 &&
-         p.alibi_slopes.empty() && !call.has("nonpad_kv_seqlen") && !call.has("seqused_k");
+         p.alibi_slopes.empty() && !call.has_lengths();
 }
 inline bool always(const EditableCall&, const Problem&) {
   return true;
@@ -134,6 +134,13 @@ inline bool may_hide(const EditableCall&, const Problem& p) {
   return oracle::detail::may_hide(p);
 }
 
+// Where only some of the past counts, new keys stand elsewhere than in the arrays.
+inline bool may_hide_keys_in_their_places(const EditableCall&, const Problem& p) {
+  return oracle::detail::may_hide(p) &&
+         std::all_of(p.past_lengths.begin(), p.past_lengths.end(),
+                     [&](std::size_t rows) { return rows == p.past(); });
+}
+
 inline void ask_order_of_keys(Trial& trial) {
   EditableCall other = trial.call;
   other.choose_keys(rotated(other.extent(Axis::key)));
@@ -210,8 +217,7 @@ inline void ask_prefix(Trial& trial) {
   }
 }
 inline bool is_causal_from_the_start(const EditableCall& call, const Problem& p) {
-  return p.rule.causal && p.past() == 0 && !call.has("nonpad_kv_seqlen") &&
-         !call.has("seqused_k") &&
+  return p.rule.causal && p.past() == 0 && !call.has_lengths() &&
          std::all_of(p.offsets.begin(), p.offsets.end(),
                      [&](long offset) { return offset + p.rule.offset == 0; });
 }
@@ -230,7 +236,7 @@ inline void ask_suffix(Trial& trial) {
   }
 }
 inline bool ends_with_its_keys(const EditableCall& call, const Problem& p) {
-  if (p.past() != 0 || call.has("nonpad_kv_seqlen") || call.has("seqused_k")) return false;
+  if (p.past() != 0 || call.has_lengths()) return false;
   const long offset = static_cast<long>(p.given_keys()) - static_cast<long>(p.queries());
   return (p.rule.causal || p.rule.window_left >= 0 || p.rule.window_right >= 0) &&
          call.call.attributes.count("causal") != 0 &&
@@ -385,9 +391,10 @@ inline void ask_width(Trial& trial) {
 inline void ask_scale(Trial& trial) {
   EditableCall other = trial.call;
   const char* name = nullptr;
-  for (const char* one : {"scale", "softmax_scale", "scaling"})
+  for (const char* one : oracle::scale_names)
     if (other.call.attributes.count(one) && !trial.scope().attributes.count(one)) name = one;
-  if (!name) return;
+  // in some dialects every call says a scale
+  if (!name || !trial.scope().features.scale) return;
   const auto* scale = std::get_if<double>(&other.call.attributes.at(name));
   if (!scale) return;
   other.call.attributes[name] = *scale / 2;
@@ -396,7 +403,7 @@ inline void ask_scale(Trial& trial) {
   answered.each_row([&](RowIndex at) { trial.compare_rows(answered, at, at); });
 }
 inline bool scale_is_given(const EditableCall& call, const Problem& p) {
-  return !p.rule.scale.by_width && call.call.dialect != "mlx" &&
+  return !p.rule.scale.by_width &&
          std::all_of(call.at("q").numbers.begin(), call.at("q").numbers.end(),
                      [](double x) { return std::fabs(x) < 1e4; });
 }
@@ -554,8 +561,8 @@ inline const std::vector<Law>& laws() {
        always, ask_hull},
       {"rows sum to one", "If all values are equal, the output is that value.",
        [](const EditableCall&, const Problem& p) { return p.sinks.empty(); }, ask_equal_values},
-      {"hidden keys", "What a query may not see changes nothing for it.", may_hide,
-       ask_hidden_keys},
+      {"hidden keys", "What a query may not see changes nothing for it.",
+       may_hide_keys_in_their_places, ask_hidden_keys},
       {"order of keys", "Keys in another order, their values with them, change nothing.",
        [](const EditableCall& call, const Problem& p) {
          return has_no_positions(call, p) && p.past() == 0 && p.given_keys() > 1;

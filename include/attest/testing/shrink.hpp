@@ -127,8 +127,9 @@ class Shrinker {
   bool leave_out() {
     bool any = false;
     for (const char* name :
-         {"attn_mask", "sinks", "alibi_slopes", "nonpad_kv_seqlen", "seqused_k", "present_key",
-          "present_value", "dattn_mask", "dsinks", "dlse", "lse", "dq", "dk", "dv", "out"})
+         {"attn_mask", "sinks", "sink_token", "sink", "head_sink", "alibi_slopes",
+          "nonpad_kv_seqlen", "seqused_k", "present_key", "present_value", "dattn_mask", "dsinks",
+          "dlse", "lse", "dq", "dk", "dv", "out"})
       if (call_.has(name)) {
         EditableCall without = call_;
         without.arrays.erase(name);

@@ -4,6 +4,7 @@
 #include <attest/format/capture.hpp>
 
 #include <attest/format/bad_input.hpp>
+#include <attest/oracle/dialect.hpp>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -42,6 +43,18 @@ constexpr std::string_view known_arrays[] = {"q",
                                              "dsinks",
                                              "dlse",
                                              "dattn_mask"};
+
+// Whether some dialect has an array of this name; its reader says which of them a call may hold.
+bool is_of_a_dialect(std::string_view name) {
+  for (const oracle::Dialect& dialect : oracle::dialects())
+    for (const oracle::Term& term : dialect.arrays)
+      for (std::string_view rest = term.name; !rest.empty();) {
+        const std::size_t end = std::min(rest.find(", "), rest.size());
+        if (rest.substr(0, end) == name) return true;
+        rest.remove_prefix(std::min(end + 2, rest.size()));
+      }
+  return false;
+}
 
 std::string read_text(const std::filesystem::path& path, const std::filesystem::path& npz_path) {
   const std::string where = printable_path(path);
@@ -89,7 +102,9 @@ Capture assemble(NpzArrays arrays, Options options, const std::filesystem::path&
   const std::string npz = printable_path(npz_name);
   if (arrays.empty()) fail(npz, "holds no arrays");
   for (const auto& [name, array] : arrays)
-    if (std::find(std::begin(known_arrays), std::end(known_arrays), name) == std::end(known_arrays))
+    if (std::find(std::begin(known_arrays), std::end(known_arrays), name) ==
+            std::end(known_arrays) &&
+        !is_of_a_dialect(name))
       fail(fmt::format("{}: array \"{}\"", npz, printable(name)),
            fmt::format("is unknown; expected {}", fmt::join(known_arrays, ", ")));
   apply_formats(arrays, options, npz, printable_path(json_name));

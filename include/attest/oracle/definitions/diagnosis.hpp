@@ -365,6 +365,18 @@ class Diagnostician {
 
 ATTEST_ORACLE_INLINE Diagnosis diagnose(const Problem& problem, const Precision& claim,
                                         const Report& report, const DiagnosisOptions& options) {
+  if (report.verdict == Verdict::suspect) {
+    // Each number is within what the claimed arithmetic may lose: what fits a fault fits that too.
+    Diagnosis suspect;
+    suspect.of_suspect = true;
+    suspect.hints = {
+        "every number is one that the claimed arithmetic can return, so no fault is told from "
+        "roundings that all go one way",
+        "usually: sums in a coarser format than claimed, numbers cut off instead of rounded, or an "
+        "exponential of fewer digits; claim what it does (--precision, attest precisions) and "
+        "see whether that passes"};
+    return suspect;
+  }
   if (report.verdict != Verdict::fail) return {};
   Diagnosis first = detail::Diagnostician(problem, claim, report, options).run();
   if (!first.findings.empty()) return first;

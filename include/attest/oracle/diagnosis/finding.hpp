@@ -39,7 +39,8 @@ struct Diagnosis {
   std::vector<std::string> hints;  // where there is none: what is known
   std::size_t rows = 0;            // looked at
   std::size_t all_rows = 0;
-  std::string reading;   // of the dialect's text, where it is not the first
+  std::string reading;      // of the dialect's text, where it is not the first
+  bool of_suspect = false;  // the verdict is suspect: nothing is certainly wrong, hints only
   bool complete = true;  // every fault was tried, and every two; false: there was no time for some
 
   bool unique() const { return findings.size() == 1 && !findings.front().as_inaccurate; }

@@ -6,6 +6,7 @@
 #pragma once
 #include <attest/oracle/needle/dialects.hpp>
 #include <attest/oracle/needle/random.hpp>
+#include <attest/oracle/needle/side_by_side.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -238,13 +239,13 @@ inline Example build(const Scope& scope, const Recipe& r) {
   const RecipeDialect& dialect = *find_recipe_dialect(scope.dialect);
   double scale = r.scale ? *r.scale : 1 / std::sqrt(static_cast<double>(r.width));
   const NumberFormat& format = *facts(scope.type).format;
-  for (const char* name : {"scale", "softmax_scale", "scaling"})
+  for (const char* name : scale_names)
     if (const auto given = scope.attributes.find(name); given != scope.attributes.end())
       if (const auto* number = std::get_if<double>(&given->second)) scale = *number;
   Example example(scope.dialect);
   detail::RecipeNumbers numbers(r, scale, format.largest);
   numbers.make();
-  if (r.lengths) {
+  if (r.lengths && *dialect.lengths) {
     const std::vector<double> lengths = detail::key_lengths(r, scope.features.empty_rows);
     if (r.large_beyond || r.nan_beyond)
       for (std::size_t n = 0; n < r.batches * r.key_value_heads; ++n)
@@ -256,8 +257,7 @@ inline Example build(const Scope& scope, const Recipe& r) {
           std::fill_n(&numbers.keys[(n * r.keys + j) * r.width], r.width, large);
           std::fill_n(&numbers.values[(n * r.keys + j) * r.value_width], r.value_width, large);
         }
-    example.array(scope.dialect.starts_with("onnx") ? "nonpad_kv_seqlen" : "seqused_k", {r.batches},
-                  lengths,
+    example.array(dialect.lengths, {r.batches}, lengths,
                   scope.dialect.starts_with("onnx") ? ElementType::int64 : ElementType::int32);
   }
   example.array("q", {r.batches, r.query_heads, r.queries, r.width}, numbers.queries, scope.type);
@@ -267,7 +267,7 @@ inline Example build(const Scope& scope, const Recipe& r) {
     std::vector<double> sinks(r.query_heads);
     for (std::size_t h = 0; h < sinks.size(); ++h)
       sinks[h] = *r.sink + 0.75 * static_cast<double>(h % 5);
-    example.array("sinks", {r.query_heads}, sinks,
+    example.array(dialect.sinks, {r.query_heads}, sinks,
                   scope.type == ElementType::float64 ? scope.type : ElementType::float32);
   }
   if (r.slopes) {
@@ -277,6 +277,12 @@ inline Example build(const Scope& scope, const Recipe& r) {
   }
   detail::add_outputs(r, numbers.random(), scope.type, example);
   dialect.write(r, scale, example);
+  if (dialect.heads_side_by_side) {
+    example.option("num_heads", static_cast<std::int64_t>(r.query_heads));
+    if (dialect.features.grouped_heads)
+      example.option("kv_num_heads", static_cast<std::int64_t>(r.key_value_heads));
+    detail::put_heads_side_by_side(example);
+  }
   for (const auto& [name, value] : scope.attributes) example.option(name, value);
   example.call.precision = scope.precision;
   example.call.subject = scope.subject;

@@ -83,6 +83,65 @@ inline constexpr Features gpt_oss_features{.scale = true,
                                            .cache = true,
                                            .extremes = true};
 
+inline constexpr Features cudnn_features{.scale = true,
+                                         .causal = true,
+                                         .bottom_right = true,
+                                         .window = true,
+                                         .added_mask = true,
+                                         .empty_rows = true,
+                                         .grouped_heads = true,
+                                         .sinks = true,
+                                         .slopes = true,
+                                         .lengths = true,
+                                         .log_sum_exp = true,
+                                         .gradients = true,
+                                         .extremes = true};
+// Its log-sum-exp is to base two always.
+inline constexpr Features flashinfer_features{.scale = true,
+                                              .bottom_right = true,
+                                              .window = true,
+                                              .softcap = true,
+                                              .boolean_mask = true,
+                                              .empty_rows = true,
+                                              .grouped_heads = true,
+                                              .sinks = true,
+                                              .slopes = true,
+                                              .log_sum_exp = true,
+                                              .base_two = true,
+                                              .extremes = true};
+inline constexpr Features ort_gqa_features{.scale = true,
+                                           .bottom_right = true,
+                                           .window = true,
+                                           .softcap = true,
+                                           .added_mask = true,
+                                           .grouped_heads = true,
+                                           .sinks = true,
+                                           .cache = true,
+                                           .lengths = true,
+                                           .extremes = true};
+inline constexpr Features ort_mha_features{.scale = true,
+                                           .causal = true,
+                                           .bottom_right = true,
+                                           .added_mask = true,
+                                           .cache = true,
+                                           .extremes = true};
+inline constexpr Features openvino_features{.scale = true,
+                                            .causal = true,
+                                            .boolean_mask = true,
+                                            .added_mask = true,
+                                            .empty_rows = true,
+                                            .grouped_heads = true,
+                                            .sinks = true,
+                                            .extremes = true};
+// Causality, windows and slopes are in its mask, which says nothing about them.
+inline constexpr Features ggml_features{.scale = true,
+                                        .softcap = true,
+                                        .added_mask = true,
+                                        .empty_rows = true,
+                                        .grouped_heads = true,
+                                        .sinks = true,
+                                        .extremes = true};
+
 // Of keys in the past and the rest, if the last query is to stand at the last key.
 inline void align_by_past(Recipe& r) {
   if (r.causality == Causality::none) return;
@@ -93,6 +152,10 @@ inline void align_by_past(Recipe& r) {
 
 }  // namespace detail
 
+// Options that are the scale, in the one dialect or the other.
+inline constexpr const char* scale_names[] = {"scale", "softmax_scale", "scaling", "attn_scale",
+                                              "sm_scale"};
+
 // A dialect that recipes can be written in. Those of attest dialects that are not here have calls
 // of their own making only.
 struct RecipeDialect {
@@ -101,6 +164,10 @@ struct RecipeDialect {
   bool one_width = false;  // values are as wide as keys
   void (*fit)(Recipe&);    // leaves out what cannot be said together
   void (*write)(const Recipe&, double scale, Example&);
+  const char* sinks = "sinks";  // its names of these arrays
+  const char* lengths = "seqused_k";
+  // q, k, v and out are (batch, row, heads·columns), and options say how many heads.
+  bool heads_side_by_side = false;
 };
 
 namespace detail {
@@ -150,6 +217,55 @@ inline void write_gpt_oss(const Recipe& r, double, Example& example) {
   if (r.left >= 0) example.option("sliding_window", std::int64_t{r.left + 1});
 }
 
+inline void write_cudnn(const Recipe& r, double scale, Example& example) {
+  example.option("attn_scale", scale);
+  if (r.causality != Causality::none)
+    example.option("diagonal_band_right_bound", std::int64_t{0});
+  else if (r.right >= 0)
+    example.option("diagonal_band_right_bound", std::int64_t{r.right});
+  if (r.causality == Causality::bottom_right)
+    example.option("diagonal_alignment", std::string("BOTTOM_RIGHT"));
+  if (r.left >= 0) example.option("diagonal_band_left_bound", std::int64_t{r.left + 1});
+  if (r.slopes) example.option("use_alibi_mask", true);
+  if (!r.lengths) return;
+  example.option("use_padding_mask", true);
+  example.array("seq_len_q", {r.batches},
+                std::vector<double>(r.batches, static_cast<double>(r.queries)), ElementType::int32);
+}
+inline void write_flashinfer(const Recipe& r, double, Example& example) {
+  if (r.scale) example.option("sm_scale", *r.scale);
+  if (r.causality != Causality::none) example.option("causal", true);
+  if (r.left >= 0) example.option("window_left", std::int64_t{r.left});
+  if (r.softcap != 0) example.option("logits_soft_cap", r.softcap);
+  if (r.slopes) example.option("pos_encoding_mode", std::string("ALIBI"));
+}
+inline void write_ort_gqa(const Recipe& r, double, Example& example) {
+  if (r.scale) example.option("scale", *r.scale);
+  if (r.left > 0) example.option("local_window_size", std::int64_t{r.left});
+  if (r.softcap != 0) example.option("softcap", r.softcap);
+  // what counts less one, new keys among it; the longest is the whole
+  std::vector<double> less_one(r.batches, static_cast<double>(r.keys - 1));
+  if (r.lengths) {
+    for (std::size_t b = 1; b < r.batches; ++b)
+      less_one[b] = static_cast<double>(r.queries - 1 + r.past * b / (r.batches + 1));
+    for (const char* present : {"present_key", "present_value"}) example.call.arrays.erase(present);
+  }
+  example.array("seqlens_k", {r.batches}, less_one, ElementType::int32);
+  example.array("total_sequence_length", {1}, {static_cast<double>(r.keys)}, ElementType::int32);
+}
+inline void write_ort_mha(const Recipe& r, double, Example& example) {
+  if (r.scale) example.option("scale", *r.scale);
+  if (r.causality != Causality::none) example.option("unidirectional", std::int64_t{1});
+}
+inline void write_openvino(const Recipe& r, double, Example& example) {
+  if (r.scale) example.option("scale", *r.scale);
+  if (r.causality != Causality::none) example.option("causal", true);
+}
+inline void write_ggml(const Recipe& r, double scale, Example& example) {
+  example.option("scale", scale);
+  if (r.softcap != 0) example.option("logit_softcap", r.softcap);
+}
+
 inline void drop_mask(Recipe& r) {
   r.mask = MaskKind::none;
   r.empty_rows = false;
@@ -176,7 +292,7 @@ inline constexpr RecipeDialect recipe_dialects[] = {
        else
          detail::align_by_past(r);
      },
-     detail::write_onnx},
+     detail::write_onnx, "sinks", "nonpad_kv_seqlen"},
     {"onnx-25", detail::onnx_features(25), false,
      [](Recipe& r) {
        if (r.lengths)
@@ -184,7 +300,7 @@ inline constexpr RecipeDialect recipe_dialects[] = {
        else
          detail::align_by_past(r);
      },
-     detail::write_onnx},
+     detail::write_onnx, "sinks", "nonpad_kv_seqlen"},
     {"flash-attention-2", detail::flash_attention_features(true), true,
      [](Recipe& r) {
        if (r.softcap != 0) r.slopes = false;
@@ -210,6 +326,40 @@ inline constexpr RecipeDialect recipe_dialects[] = {
        detail::align_by_past(r);
      },
      detail::write_gpt_oss},
+    {"cudnn", detail::cudnn_features, false,
+     [](Recipe& r) {
+       if (r.causality == Causality::none) r.slopes = false;
+       if (r.slopes) detail::drop_mask(r);
+     },
+     detail::write_cudnn, "sink_token", "seq_len_kv"},
+    {"flashinfer", detail::flashinfer_features, false,
+     [](Recipe& r) {
+       if (r.causality != Causality::none) detail::drop_mask(r);
+       if (r.softcap != 0) r.slopes = false;
+       r.right = -1;
+       r.base = r.log_sum_exp ? LogBase::two : LogBase::e;
+     },
+     detail::write_flashinfer},
+    {"ort-gqa", detail::ort_gqa_features, false,
+     [](Recipe& r) {
+       r.causality = Causality::bottom_right;
+       r.queries = r.queries < r.keys ? r.queries : r.keys;
+       r.past = r.keys - r.queries;
+       if (r.past == 0) r.lengths = false;
+       r.large_beyond = false;
+       if (r.left <= 0) r.left = -1;
+       r.right = -1;
+     },
+     detail::write_ort_gqa, "head_sink", "", true},
+    {"ort-mha", detail::ort_mha_features, false, detail::align_by_past, detail::write_ort_mha, "",
+     "", true},
+    {"openvino", detail::openvino_features, false,
+     [](Recipe& r) {
+       if (r.causality != Causality::none) detail::drop_mask(r);
+       if (r.key_value_heads != r.query_heads) r.key_value_heads = 1;
+     },
+     detail::write_openvino, "sink"},
+    {"ggml", detail::ggml_features, false, [](Recipe&) {}, detail::write_ggml},
 };
 
 // Null: recipes cannot be written in it.

@@ -211,11 +211,11 @@ inline std::vector<Recipe> needle_recipes() {
   }
   {
     Recipe& r =
-        list.add("scores of -2^126, all alike, half of the keys hidden", 1, 2, 1, 64, 24, 4, 4);
+        list.add("scores of -1.5·2^126, all alike, half of the keys hidden", 1, 2, 1, 64, 24, 4, 4);
     r.mask = MaskKind::boolean;
     r.hidden = 0.5;
     r.scale = 0x1p100;
-    r.scores = {-0x1p126, 0, 0, 0};
+    r.scores = {-0x1.8p126, 0, 0, 0};
   }
   {
     Recipe& r =
@@ -259,8 +259,11 @@ inline std::vector<Recipe> needle_recipes() {
     r.scores = {0, 0, 2, 1};
   }
   {
-    Recipe& r = list.add("a cap beyond float16", 1, 1, 1, 8, 9, 4, 4);
+    Recipe& r =
+        list.add("a cap beyond float16, scores that it bends a little", 1, 1, 1, 8, 9, 4, 4);
     r.softcap = 70000;
+    r.log_sum_exp = true;
+    r.scores = {4000, 0, 3, 1};
   }
   {
     Recipe& r = list.add("a cache and new keys", 2, 2, 1, 64, 96, 6, 4);

@@ -15,11 +15,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -271,7 +273,10 @@ class Examiner {
       for (const auto& [name, value] : scope_.attributes)
         if (!made.call.attributes.count(name)) return false;
       const Problem p = oracle::read_problem(made.call);
-      if (!scope_.features.scale && !scope_.attributes.count("scale") && !p.rule.scale.by_width)
+      if (!scope_.features.scale && !p.rule.scale.by_width &&
+          p.rule.scale.given != 1 / std::sqrt(static_cast<double>(p.width())) &&
+          std::none_of(std::begin(oracle::scale_names), std::end(oracle::scale_names),
+                       [&](const char* name) { return scope_.attributes.count(name) != 0; }))
         return false;
       const bool had_output = p.output.has_value();
       return had_output || p.log_sum_exp || p.has_gradients() || p.present_key;
@@ -302,14 +307,14 @@ class Examiner {
     return failure;
   }
   // The faults that return what this call holds.
-  static void name(Failure& failure, const oracle::Example& answered,
-                   const oracle::Report& report) {
+  void name(Failure& failure, const oracle::Example& answered, const oracle::Report& report) const {
+    if (!options_.diagnose) return;
     const Problem problem = oracle::read_problem(answered.call);
     const oracle::Precision claim = oracle::claimed_precision(answered.call, problem);
     const oracle::Diagnosis diagnosis = oracle::diagnose(problem, claim, report);
     for (const oracle::Finding& finding : diagnosis.findings)
       if (failure.diagnosis.size() < 5) failure.diagnosis.push_back(finding.in_words());
-    if (diagnosis.findings.empty()) failure.diagnosis = diagnosis.hints;
+    failure.hints = diagnosis.hints;
   }
   void finish(Failure failure) {
     if (!options_.save_to.empty()) {
@@ -358,6 +363,8 @@ ATTEST_ORACLE_INLINE std::string in_words(const Failure& failure) {
   text += "  smallest call: " + detail::shape_in_words(EditableCall(failure.call.call)) + "\n";
   for (std::size_t n = 0; n < failure.diagnosis.size(); ++n)
     text += (n == 0 ? "  it returns what this would: " : "    or: ") + failure.diagnosis[n] + "\n";
+  for (std::size_t n = 0; n < failure.hints.size(); ++n)
+    text += (n == 0 ? "  no fault returns this: " : "    ") + failure.hints[n] + "\n";
   if (!failure.saved_as.empty()) text += "  saved: attest check " + failure.saved_as + "\n";
   return text;
 }
