@@ -103,6 +103,15 @@ inline RowKind any_kind() {
   return kind;
 }
 
+// Scores that double bounds with ease, of any values.
+inline RowKind bounded_kind() {
+  RowKind kind = any_kind();
+  kind.score_spread = std::ldexp(1.0, *rc::gen::inRange(-12, 4));
+  kind.bias_scale = *rc::gen::element(0.0, 1.0);
+  kind.softcap = *rc::gen::element(0.0, 2.0, 50.0);
+  return kind;
+}
+
 struct ExactRow {
   std::vector<Reference> scaled, capped, biased, weights, outputs;
 };

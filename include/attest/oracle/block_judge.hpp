@@ -6,8 +6,9 @@
 // in between are left to RowJudge, so that verdicts are the same as its own.
 //
 // Notation as in tolerance.hpp.
-// Lower bound. Σ p|v| over some of the keys is at most `weighted` there; products >= N u_a, sums >=
-//   (N + 1) u_s, and the blend is at least ε Σ p|v − o| >= ε (Σ p|v| − |o|), ε exp's own error.
+// Lower bound. Σ p|v| over some of the keys is at most `weighted` there; products >= N u_a, and
+//   u_i more where a visible value is rounded to an input format, sums >= (N + 1) u_s, and the
+//   blend is at least ε Σ p|v − o| >= ε (Σ p|v| − |o|), ε exp's own error.
 //   Of what independent roundings reach (likely_tolerance.hpp): Σ p² v² over some of the keys, and
 //   as many roundings of sums as there are keys.
 // Upper bound. With A at least every argument error, folded scale included, and f the flushed
@@ -88,10 +89,10 @@ class BlockJudge {
     products_ = compounded((n + 2 * rescales) * u_a + claim_.input_roundoff());
     if (!std::isfinite(sums_) || !std::isfinite(products_)) return false;
     visible_ = n;
-    per_size_ = u_p_ + n * u_a;
+    per_size_ = u_p_ + n * u_a + (all_values_held(head, row) ? 0 : claim_.input_roundoff());
     per_output_ = (n + 1) * u_s;
     // as far as it adds up, as in the worst case; and squares of what is independent
-    likely_per_size_ = claim_.truncating ? n * u_a : 0;
+    likely_per_size_ = (claim_.truncating ? n * u_a : 0) + claim_.input_roundoff();
     likely_per_output_ = 2 * u_s;
     per_squared_partial_ = claim_.truncating ? 0 : (n + 4) * u_a * u_a;
     per_squared_output_ = (n + 2) * u_s * u_s;
@@ -110,6 +111,23 @@ class BlockJudge {
     const double least = std::exp(-argument) * (1 - exp_error) - flushed;
     share_ = 1.001 * (std::expm1(argument) * (1 + exp_error) + exp_error + flushed) / least;
     return least > 0 && share_ < 0.99;
+  }
+
+  // Whether the input format may hold every value that the row sees.
+  bool all_values_held(const BlockHead& head, const BlockRow& row) {
+    if (!claim_.input) return true;
+    if (counted_ != &head || rounded_before_.size() != head.keys + 1) {
+      counted_ = &head;
+      rounded_before_.assign(1, 0);
+      for (std::size_t j = 0; j < head.keys; ++j) {
+        const double* value = head.values.data() + j * head.columns;
+        const bool held = std::all_of(value, value + head.value_width,
+                                      [&](double v) { return claim_.input_holds(v); });
+        rounded_before_.push_back(rounded_before_.back() + !held);
+      }
+    }
+    if (problem_.mask && rounded_before_.back() != head.keys) return true;
+    return rounded_before_[row.last] == rounded_before_[row.first];
   }
 
   Quick judge_element(const BlockHead& head, const BlockRows& block, std::size_t r, std::size_t t,
@@ -188,6 +206,8 @@ class BlockJudge {
   ScoreLosses losses_;
   double reach_;  // of independent roundings
   double output_underflow_;
+  const BlockHead* counted_ = nullptr;
+  std::vector<std::size_t> rounded_before_;  // rows of values that the input format does not hold
   // of the row
   double visible_ = 0, u_p_ = 0, weight_underflow_ = 0, sums_ = 0, products_ = 0;
   double likely_per_size_ = 0, likely_per_output_ = 0;
