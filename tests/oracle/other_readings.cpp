@@ -62,6 +62,15 @@ TEST_CASE("rows without keys are named") {
   CHECK(nan[0].dialects == std::vector<std::string>{"openvino"});
 }
 
+TEST_CASE("the mean of no values makes nothing right") {
+  CallBuilder call("torch");
+  call.floats("q", {1, 1, 2, 4}).floats("k", {1, 1, 0, 4}).floats("v", {1, 1, 0, 2});
+  call.floats("out", {1, 1, 2, 2}, {0, 0, 0, 5});
+  const auto report = attest::oracle::judge(call.call);
+  CHECK(report.verdict == Verdict::fail);
+  CHECK(report.other_readings.empty());
+}
+
 TEST_CASE("a window of one key more or less is named, and so is a scale") {
   const Sample x({.hkv = 4, .s = 6, .t = 6});
   const auto window = [](int left) {

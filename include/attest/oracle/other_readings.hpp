@@ -9,7 +9,7 @@
 // few times at most.
 #pragma once
 #include <attest/oracle/dialect.hpp>
-#include <attest/oracle/gradient_judge.hpp>
+#include <attest/oracle/judge_gradients.hpp>
 #include <attest/oracle/judge_rows.hpp>
 
 #include <algorithm>
@@ -106,6 +106,17 @@ inline bool row_passes(const Problem& problem, const Precision& claim, const Fai
   return found.output.verdict == Verdict::pass && found.scores.verdict == Verdict::pass;
 }
 
+// Whether the other reading passes all that the call's own judged. An element that the other says
+// nothing about, as of a mean of no values, is not right by it.
+inline bool all_right(const std::vector<OutputReport>& by_other, const Report& by_own) {
+  return std::all_of(by_other.begin(), by_other.end(), [&](const OutputReport& output) {
+    const auto own = std::find_if(by_own.outputs.begin(), by_own.outputs.end(),
+                                  [&](const OutputReport& one) { return one.name == output.name; });
+    return output.verdict == Verdict::pass && own != by_own.outputs.end() &&
+           output.unspecified <= own->unspecified;
+  });
+}
+
 // Some differences, the dialects that differ by just these, and those that differ by more.
 struct Candidate {
   std::vector<std::string> dialects, as_in;
@@ -187,10 +198,7 @@ inline std::vector<OtherReading> other_readings(const Call& call, const Problem&
     Report report;
     detail::judge_rows(changed, claim, options, report);
     detail::judge_log_sum_exp_and_gradients(changed, claim, options.threads, report.outputs);
-    const bool passes =
-        std::all_of(report.outputs.begin(), report.outputs.end(),
-                    [](const OutputReport& output) { return output.verdict == Verdict::pass; });
-    if (!passes) continue;
+    if (!detail::all_right(report.outputs, failed)) continue;
     result.push_back({candidate.dialects, candidate.as_in, candidate.words()});
     right.push_back(std::move(candidate));
   }

@@ -19,8 +19,8 @@ namespace attest::oracle {
 // What a score output holds: q·k scaled; after the softcap; after softcap and bias; the weights.
 enum class ScoreStage { scaled, capped, biased, weights };
 
-// What is returned for query rows beyond a batch entry's length. `absent`: a packed array has no
-// such rows.
+// What is returned for rows beyond a batch entry's length. `absent`: a packed array has no such
+// rows.
 enum class PaddedRow { zero, unspecified, absent };
 
 // How a slope of ALiBi counts: −slope·|distance| from the query's position among the keys, or
@@ -77,6 +77,7 @@ struct Problem {
   // Per batch entry: query rows from there on are padding. Empty: none are.
   std::vector<std::size_t> query_lengths;
   PaddedRow padded_row = PaddedRow::unspecified;
+  PaddedRow padded_key = PaddedRow::zero;  // gradients of keys from `lengths` on
   // Per batch entry: so many rows of the past count, new keys follow them. Empty: all.
   std::vector<std::size_t> past_lengths;
 
@@ -113,6 +114,14 @@ struct Problem {
 
   bool padded(std::size_t b, std::size_t i) const {
     return !query_lengths.empty() && i >= query_lengths[b];
+  }
+  // Whether anything is said of such a row of an output or of a gradient by the query, and of a
+  // gradient by the key or value.
+  bool specifies_query(std::size_t b, std::size_t i) const {
+    return !padded(b, i) || padded_row == PaddedRow::zero;
+  }
+  bool specifies_key(std::size_t b, std::size_t j) const {
+    return j < lengths[b] || padded_key == PaddedRow::zero;
   }
   std::size_t query_length(std::size_t b) const {
     return query_lengths.empty() ? queries() : query_lengths[b];

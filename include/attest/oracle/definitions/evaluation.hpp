@@ -77,13 +77,19 @@ ATTEST_ORACLE_INLINE Example with_outputs(const Call& call, const Outputs& outpu
     const std::ptrdiff_t origin = view.data - given.data;
     const auto size = static_cast<std::ptrdiff_t>(facts(given.type).bytes);
     std::vector<double> in_order(element_count(given.shape), 0);
+    const bool by_key = field.claim == &Problem::d_key || field.claim == &Problem::d_value;
     std::size_t n = 0;
     for (std::size_t b = 0; b < view.shape[0]; ++b)
       for (std::size_t h = 0; h < view.shape[1]; ++h)
         for (std::size_t i = 0; i < view.shape[2]; ++i)
-          for (std::size_t t = 0; t < view.shape[3]; ++t, ++n)
+          for (std::size_t t = 0; t < view.shape[3]; ++t, ++n) {
+            // rows that an entry of a packed array does not have
+            if (view.rows &&
+                !(by_key ? reading.specifies_key(b, i) : reading.specifies_query(b, i)))
+              continue;
             in_order[static_cast<std::size_t>((origin + view.place(b, h, i, t)) / size)] =
                 numbers[n];
+          }
     filled.array(claim->name, given.shape, in_order, given.type);
   }
   return filled;

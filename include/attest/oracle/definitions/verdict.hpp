@@ -3,7 +3,7 @@
 
 // Verdict, output by output and reading by reading.
 #pragma once
-#include <attest/oracle/gradient_judge.hpp>
+#include <attest/oracle/judge_gradients.hpp>
 #include <attest/oracle/judge_rows.hpp>
 #include <attest/oracle/other_readings.hpp>
 #include <attest/oracle/scale_estimate.hpp>

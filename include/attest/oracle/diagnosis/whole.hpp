@@ -16,22 +16,32 @@ class WholeEvidence {
  public:
   explicit WholeEvidence(Evidence& evidence) : evidence_(evidence) {
     const Problem& problem = evidence.problem();
-    const auto read = [&](const std::optional<Claim>& claim) {
+    // nothing is said of rows that an entry of a packed array does not have
+    const auto always = [](std::size_t, std::size_t) { return true; };
+    const auto read = [&](const std::optional<Claim>& claim, auto specifies) {
       if (!claim) return;
       const Tensor& got = claim->got;
       for (std::size_t b = 0; b < got.shape[0]; ++b)
         for (std::size_t h = 0; h < got.shape[1]; ++h)
           for (std::size_t i = 0; i < got.shape[2]; ++i)
-            for (std::size_t t = 0; t < got.shape[3]; ++t)
+            for (std::size_t t = 0; t < got.shape[3]; ++t) {
               row_.got.push_back(got.number(b, h, i, t));
+              specified_.push_back(specifies(b, i));
+            }
     };
-    for (const auto& claim : {problem.d_query, problem.d_key, problem.d_value, problem.d_sinks,
-                              problem.d_bias, problem.present_key, problem.present_value})
-      read(claim);
+    const auto key = [&](std::size_t b, std::size_t j) { return problem.specifies_key(b, j); };
+    read(problem.d_query,
+         [&](std::size_t b, std::size_t i) { return problem.specifies_query(b, i); });
+    read(problem.d_key, key);
+    read(problem.d_value, key);
+    for (const auto& claim :
+         {problem.d_sinks, problem.d_bias, problem.present_key, problem.present_value})
+      read(claim, always);
     if (row_.got.empty()) return;
     row_.right = expected({});
     for (std::size_t n = 0; n < row_.got.size(); ++n) {
-      row_.fits_right.push_back(fits(row_.got[n], row_.right.values[n], row_.right.allowed[n]));
+      row_.fits_right.push_back(!specified_[n] ||
+                                fits(row_.got[n], row_.right.values[n], row_.right.allowed[n]));
       failing += !row_.fits_right.back();
     }
   }
@@ -47,8 +57,9 @@ class WholeEvidence {
     const ExpectedRow by = expected(hypothesis);
     Fit fit;
     for (std::size_t n = 0; n < row_.got.size() && fit.fits; ++n)
-      compare(row_.got[n], row_.right.values[n], row_.right.allowed[n], row_.fits_right[n] != 0,
-              by.values[n], by.allowed[n], fit);
+      if (specified_[n])
+        compare(row_.got[n], row_.right.values[n], row_.right.allowed[n], row_.fits_right[n] != 0,
+                by.values[n], by.allowed[n], fit);
     return fit;
   }
 
@@ -95,6 +106,7 @@ class WholeEvidence {
  private:
   Evidence& evidence_;
   EvidenceRow row_;
+  std::vector<char> specified_;  // of each number
 };
 
 }  // namespace attest::oracle::detail

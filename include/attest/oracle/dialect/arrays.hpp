@@ -244,21 +244,24 @@ inline std::optional<Claim> read_gradient(const std::string& name, Arrays& array
   return claim(name, Arrays::shaped(name, view, of.shape, "the shape of what it is by"));
 }
 
+// Those of these arrays that the call holds are named as not judged.
+inline void leave_unjudged(Arrays& arrays, Problem& p, std::initializer_list<const char*> names) {
+  for (const char* start : {"dout", "dlse"}) arrays.find(start);
+  for (const char* name : names)
+    if (arrays.find(name)) p.not_judged.push_back(name);
+}
+
 // The log-sum-exp, and gradients with what they start from.
 inline void read_log_sum_exp_and_gradients(Arrays& arrays, Problem& p) {
   const Tensor& q = arrays.required("q");
-  const Tensor& k = arrays.required("k");
-  const bool by_head = !p.query.rows && !p.key.rows &&
-                       by_heads("q", q, arrays.call()).shape == p.query.shape &&
-                       by_heads("k", k, arrays.call()).shape == p.key.shape;
-  if (!by_head) {  // packed, paged, or heads side by side
-    for (const char* start : {"dout", "dlse"}) arrays.find(start);
-    for (const char* name : {"lse", "dq", "dk", "dv", "dsinks", "dattn_mask"})
-      if (arrays.find(name)) p.not_judged.push_back(name);
-    return;
-  }
+  const bool queries_by_head = by_heads("q", q, arrays.call()).shape == p.query.shape;
+  if (!queries_by_head)  // heads side by side
+    return leave_unjudged(arrays, p, {"lse", "dq", "dk", "dv", "dsinks", "dattn_mask"});
   if (const Tensor* found = arrays.find("lse"))
     p.log_sum_exp = claim("lse", by_queries("lse", *found, p));
+  const Tensor& k = arrays.required("k");
+  if (p.key.rows || by_heads("k", k, arrays.call()).shape != p.key.shape)  // in pages
+    return leave_unjudged(arrays, p, {"dq", "dk", "dv", "dsinks", "dattn_mask"});
   p.d_query = read_gradient("dq", arrays, p.query);
   p.d_key = read_gradient("dk", arrays, p.key);
   p.d_value = read_gradient("dv", arrays, p.value);

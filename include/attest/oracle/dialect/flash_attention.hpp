@@ -25,7 +25,8 @@ inline constexpr Term flash_attention_2_options[] = {
 };
 inline constexpr Term flash_attention_2_arrays[] = {
     {"alibi_slopes", "(Hq) or (B, Hq); -slope·|i + keys - queries - j| is added"},
-    {"cu_seqlens_q, cu_seqlens_k", "(B + 1); then q, k, v and out are (rows, heads, columns)"},
+    {"cu_seqlens_q, cu_seqlens_k",
+     "(B + 1); then q, k, v and out are (rows, heads, columns), and lse is (heads, rows)"},
     {"seqused_k or cache_seqlens", "(B) keys that count"},
     {"block_table", "(B, pages); then k and v are pages of keys"},
 };
@@ -39,7 +40,8 @@ inline constexpr Term flash_attention_3_options[] = {
      "change no number"},
 };
 inline constexpr Term flash_attention_3_arrays[] = {
-    {"cu_seqlens_q, cu_seqlens_k", "(B + 1); then q, k, v and out are (rows, heads, columns)"},
+    {"cu_seqlens_q, cu_seqlens_k",
+     "(B + 1); then q, k, v and out are (rows, heads, columns), and lse is (heads, rows)"},
     {"seqused_q", "(B) queries that count; rows beyond are not written"},
     {"seqused_k or cache_seqlens", "(B) keys that count"},
     {"page_table", "(B, pages); then k and v are pages of keys"},
@@ -55,7 +57,7 @@ inline Problem read_flash_attention_arrays(const Call& call, Arrays& arrays,
   const Tensor* starts_q = arrays.find("cu_seqlens_q");
   const Tensor* starts_k = arrays.find("cu_seqlens_k");
   const Tensor* pages = arrays.find(page_table);
-  std::vector<std::size_t> packed_q;
+  std::vector<std::size_t> packed_q, packed_k;
   std::optional<std::vector<std::size_t>> key_lengths;
 
   if (starts_q) {
@@ -91,14 +93,14 @@ inline Problem read_flash_attention_arrays(const Call& call, Arrays& arrays,
     p.value = from_pages("v", value_pages, table, *key_lengths);
   } else if (starts_q) {
     if (!starts_k) throw BadCall("array \"cu_seqlens_k\" is missing: it comes with cu_seqlens_q");
-    const auto starts = read_starts("cu_seqlens_k", *starts_k, k.rank() == 3 ? k.shape[0] : 0);
-    if (starts.size() != packed_q.size())
+    packed_k = read_starts("cu_seqlens_k", *starts_k, k.rank() == 3 ? k.shape[0] : 0);
+    if (packed_k.size() != packed_q.size())
       throw Arrays::wrong_shape("cu_seqlens_k", *starts_k, "as many entries as cu_seqlens_q");
     if (v.rank() != 3 || v.shape[0] != k.shape[0])
       throw Arrays::wrong_shape("v", v, "as many rows as \"k\" has");
-    p.key = unpacked("k", k, starts);
-    p.value = unpacked("v", v, starts);
-    const std::vector<std::size_t> lengths = lengths_between(starts);
+    p.key = unpacked("k", k, packed_k);
+    p.value = unpacked("v", v, packed_k);
+    const std::vector<std::size_t> lengths = lengths_between(packed_k);
     if (key_lengths)
       for (std::size_t b = 0; b < lengths.size(); ++b)
         if ((*key_lengths)[b] > lengths[b])
@@ -127,11 +129,14 @@ inline Problem read_flash_attention_arrays(const Call& call, Arrays& arrays,
       p.padded_row = PaddedRow::unspecified;  // not written
     }
   }
-  if (starts_q)
+  if (starts_q) {
     read_packed_output(arrays, p, q, packed_q);
-  else
+    read_packed_log_sum_exp_and_gradients(arrays, p, PackedRows::heads_first, packed_q, packed_k);
+  } else {
     read_output(call, arrays, p);
-  read_log_sum_exp_and_gradients(arrays, p);
+    read_log_sum_exp_and_gradients(arrays, p);
+    if (key_lengths) p.padded_key = PaddedRow::unspecified;  // not written
+  }
   return p;
 }
 

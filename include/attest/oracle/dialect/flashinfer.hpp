@@ -26,7 +26,8 @@ inline constexpr Term flashinfer_options[] = {
 };
 inline constexpr Term flashinfer_arrays[] = {
     {"attn_mask", "the custom mask, bool, true = attend; causal is ignored then"},
-    {"qo_indptr, kv_indptr", "(B + 1); then q, k, v and out are (rows, heads, columns)"},
+    {"qo_indptr, kv_indptr",
+     "(B + 1); then q, k, v and out are (rows, heads, columns), and lse is (rows, heads)"},
     {"paged_kv_indptr, paged_kv_indices, paged_kv_last_page_len",
      "in the place of kv_indptr; then k and v are pages of keys"},
     {"sinks", "(Hq) attention sinks"},
@@ -77,7 +78,7 @@ inline Problem read_flashinfer(const Call& call) {
   if (!starts_q != !(starts_k || paged) || (starts_k && paged))
     throw BadCall(
         "array \"qo_indptr\": expected together with kv_indptr or paged_kv_indptr, one of them");
-  std::vector<std::size_t> starts;
+  std::vector<std::size_t> starts, starts_of_keys;
   if (starts_q) {
     starts = read_starts("qo_indptr", *starts_q, q.rank() == 3 ? q.shape[0] : 0);
     p.query = unpacked("q", q, starts);
@@ -95,8 +96,7 @@ inline Problem read_flashinfer(const Call& call) {
       p.key = from_pages("k", key_pages, keys.table, p.lengths);
       p.value = from_pages("v", value_pages, keys.table, p.lengths);
     } else {
-      const auto starts_of_keys =
-          read_starts("kv_indptr", *starts_k, k.rank() == 3 ? k.shape[0] : 0);
+      starts_of_keys = read_starts("kv_indptr", *starts_k, k.rank() == 3 ? k.shape[0] : 0);
       if (starts_of_keys.size() != starts.size())
         throw Arrays::wrong_shape("kv_indptr", *starts_k, "as many entries as qo_indptr");
       if (v.rank() != 3 || v.shape[0] != k.shape[0])
@@ -138,7 +138,11 @@ inline Problem read_flashinfer(const Call& call) {
     throw options.wrong("pos_encoding_mode", "ALIBI with alibi_slopes");
   }
   options.without_effect({"backend", "use_fp16_qk_reduction", "return_lse"});
-  read_log_sum_exp_and_gradients(arrays, p);
+  if (starts_q)
+    read_packed_log_sum_exp_and_gradients(arrays, p, PackedRows::rows_first, starts,
+                                          starts_of_keys);
+  else
+    read_log_sum_exp_and_gradients(arrays, p);
   finish(p, options, arrays);
   return p;
 }

@@ -113,6 +113,62 @@ inline std::vector<std::vector<std::size_t>> read_page_table(
   return table;
 }
 
+// How a number for each query head and packed query is laid out.
+enum class PackedRows { heads_first, rows_first };
+
+// Such numbers, seen with a last axis of one.
+inline Tensor unpacked_numbers(const std::string& name, const Tensor& found, const Problem& p,
+                               std::size_t rows, const std::vector<std::size_t>& starts,
+                               PackedRows layout) {
+  const bool heads_first = layout == PackedRows::heads_first;
+  const std::size_t heads = p.query_heads();
+  Arrays::floating(name, found);
+  Arrays::shaped(name, found, heads_first ? Shape{heads, rows} : Shape{rows, heads},
+                 heads_first ? "(query heads, rows of all batch entries)"
+                             : "(rows of all batch entries, query heads)");
+  Tensor by_rows = found;
+  by_rows.shape = {rows, heads, 1};
+  by_rows.strides = {found.strides[heads_first ? 1 : 0], found.strides[heads_first ? 0 : 1], 0};
+  return unpacked(name, by_rows, starts);
+}
+
+// Log-sum-exp and gradients of packed queries. `key_starts` is empty where keys are in pages: of
+// those no framework returns gradients.
+inline void read_packed_log_sum_exp_and_gradients(Arrays& arrays, Problem& p, PackedRows layout,
+                                                  const std::vector<std::size_t>& query_starts,
+                                                  const std::vector<std::size_t>& key_starts) {
+  const std::size_t rows = arrays.required("q").shape[0];
+  if (const Tensor* found = arrays.find("lse"))
+    p.log_sum_exp = claim("lse", unpacked_numbers("lse", *found, p, rows, query_starts, layout));
+  if (key_starts.empty())
+    return leave_unjudged(arrays, p, {"dq", "dk", "dv", "dsinks", "dattn_mask"});
+  const auto gradient = [&](const std::string& name, const std::string& by,
+                            const std::vector<std::size_t>& starts) -> std::optional<Claim> {
+    const Tensor* found = arrays.find(name);
+    if (!found) return std::nullopt;
+    Arrays::shaped(name, Arrays::floating(name, *found), arrays.required(by).shape,
+                   "the shape of what it is by");
+    return claim(name, unpacked(name, *found, starts));
+  };
+  p.d_query = gradient("dq", "q", query_starts);
+  p.d_key = gradient("dk", "k", key_starts);
+  p.d_value = gradient("dv", "v", key_starts);
+  p.padded_key = PaddedRow::absent;
+  const Tensor* d_output = arrays.find("dout");
+  if (p.has_gradients() && !d_output)
+    throw BadCall("array \"dout\" is missing: gradients start from it");
+  if (d_output) {
+    Arrays::shaped("dout", Arrays::floating("dout", *d_output),
+                   {rows, p.query_heads(), p.value_width()},
+                   "(rows of all batch entries, query heads, value width)");
+    p.d_output = unpacked("dout", *d_output, query_starts);
+  }
+  if (const Tensor* found = arrays.find("dlse"))
+    p.d_log_sum_exp = unpacked_numbers("dlse", *found, p, rows, query_starts, layout);
+  for (const char* name : {"dsinks", "dattn_mask"})
+    if (arrays.find(name)) p.not_judged.push_back(name);
+}
+
 // An output with the rows of a packed query.
 inline void read_packed_output(Arrays& arrays, Problem& p, const Tensor& query,
                                const std::vector<std::size_t>& starts) {
