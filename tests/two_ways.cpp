@@ -95,10 +95,13 @@ constexpr auto token_by_token =
       for (size_t i = 0; i < N; ++i) {
         Query<T, 1, D> newest;
         for (size_t t = 0; t < D; ++t) newest.matrix[0][t] = q.matrix[i][t];
-        if constexpr (decltype(cache)::rolls)
+        if constexpr (decltype(cache)::rolls) {
           cache.append(k.matrix[i], v.matrix[i]);
-        else
-          RC_ASSERT(cache.append(k.matrix[i], v.matrix[i]));
+        } else {
+          // Apart: inside the macro GCC 12 ends with an internal error.
+          const bool had_room = cache.append(k.matrix[i], v.matrix[i]);
+          RC_ASSERT(had_room);
+        }
         const auto row = attention<rule>(newest, cache);
         for (size_t t = 0; t < Dv; ++t) output[i][t] = row[0][t];
       }
