@@ -25,6 +25,20 @@ inline std::vector<double> if_several_batches(const Problem& p) {
   return p.batches() > 1 ? one_setting : std::vector<double>{};
 }
 
+// Where the rows read are there: no more queries than keys before each batch entry.
+inline std::vector<double> if_queries_begin_elsewhere(const Problem& p) {
+  if (p.past() != 0 || p.lengths.size() != p.batches()) return {};
+  std::size_t queries = 0, keys = 0;
+  bool elsewhere = false;
+  for (std::size_t b = 0; b < p.batches(); ++b) {
+    if (queries > keys) return {};
+    elsewhere = elsewhere || queries < keys;
+    queries += p.query_length(b);
+    keys += p.lengths[b];
+  }
+  return elsewhere ? one_setting : std::vector<double>{};
+}
+
 // As many heads as asked for, which differ by their values alone: 1, 2, 4, …
 inline Example heads_example(std::size_t query_heads, std::size_t key_value_heads) {
   Numbers values(key_value_heads);
@@ -168,6 +182,23 @@ inline constexpr Fault head_faults[] = {
        };
        map(by.steps.key, before);
        map(by.steps.value, before);
+     },
+     nullptr, [] { return two_of(true); }},
+    {"keys and values from where its queries begin", FaultFamily::heads,
+     "In packed arrays a batch entry's keys are read from the row at which its queries begin.",
+     "the queries' cumulative lengths are used for the keys", "flashinfer-ai/flashinfer#4018",
+     if_queries_begin_elsewhere,
+     [](Implementation& by, double) {
+       const auto from_queries = [](const Problem& p, RowIndex at) {
+         std::size_t row = at.row;
+         for (std::size_t b = 0; b < at.batch; ++b) row += p.query_length(b);
+         for (at.batch = 0; at.batch < p.batches() && row >= p.lengths[at.batch]; ++at.batch)
+           row -= p.lengths[at.batch];
+         at.row = row;
+         return at;
+       };
+       map(by.steps.key, from_queries);
+       map(by.steps.value, from_queries);
      },
      nullptr, [] { return two_of(true); }},
     {"batch entry 0 in every batch entry", FaultFamily::heads,

@@ -89,6 +89,7 @@ struct Steps {
   std::function<RowIndex(const Problem&, RowIndex)> output_row;  // all of a row's computation
   std::function<RowIndex(const Problem&, RowIndex)> score_row;   // its query, keys and bias
   std::function<RowIndex(const Problem&, RowIndex)> query, key, value, bias;
+  std::function<RowIndex(const Problem&, RowIndex)> log_sum_exp_row;  // whose a row returns
   std::function<std::size_t(const Problem&, std::size_t)> key_head, value_head;  // of a query head
   // Changes a row that was read: its numbers, and the position it stands at.
   std::function<void(std::vector<double>&, long)> on_query, on_key;

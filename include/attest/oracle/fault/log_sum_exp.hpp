@@ -172,6 +172,22 @@ inline constexpr Fault log_sum_exp_faults[] = {
      [] {
        return masked_example({0, 0}, {1, 2}, {1, 0}).array("lse", {1}, {0});
      }},
+    {"log-sum-exp written with heads and rows exchanged", FaultFamily::log_sum_exp,
+     "The log-sum-exp's array of (head, row) is written as one of (row, head).",
+     "kernels disagree about the layout of statistics", "",
+     [](const Problem& p) {
+       return p.query_heads() > 1 && p.queries() > 1 ? if_log_sum_exp(p) : std::vector<double>{};
+     },
+     [](Implementation& by, double) {
+       map(by.steps.log_sum_exp_row, [](const Problem& p, RowIndex at) {
+         const std::size_t n = at.head * p.queries() + at.row;
+         return RowIndex{at.batch, n % p.query_heads(), n / p.query_heads()};
+       });
+     },
+     nullptr,
+     [] {
+       return different_call(1, 2, 2, 3, 3, 2, 2).array("lse", {1, 2, 3}, Numbers(6, 0));
+     }},
 };
 
 }  // namespace attest::oracle::detail

@@ -165,6 +165,7 @@ class RowEvaluator {
   void compute(RowIndex place) {
     compute_scores(place);
     finish();
+    take_log_sum_exp(place);
   }
   // Scores and values of other keys than `keys` as `honest` has them, computed for the same row.
   void compute(RowIndex place, const RowEvaluator& honest, const Stretch& keys) {
@@ -179,6 +180,7 @@ class RowEvaluator {
         row.values[j] = honest.row.values[j];
       }
     finish();
+    take_log_sum_exp(place);
   }
 
   void compute_scores(RowIndex place) {
@@ -540,6 +542,18 @@ class RowEvaluator {
     for (double& w : row.weights) w /= row.sum;
   }
 
+  // That of another row, where the log-sum-exps are written elsewhere than the outputs.
+  void take_log_sum_exp(RowIndex place) {
+    if (!of_.steps.log_sum_exp_row || !of_.problem.log_sum_exp) return;
+    const RowIndex from = of_.steps.log_sum_exp_row(of_.problem, place);
+    if (from == place) return;
+    Implementation in_place = of_;
+    in_place.steps.log_sum_exp_row = nullptr;
+    RowEvaluator other(in_place, claim_, rounds_ ? Rounds::everything : Rounds::nothing, shared_);
+    other.compute(from);
+    log_sum_exp = other.log_sum_exp;
+    log_sum_exp_allowed = other.log_sum_exp_allowed;
+  }
   void finish_log_sum_exp() {
     if (of_.steps.on_log_sum_exp)
       log_sum_exp = of_.steps.on_log_sum_exp(of_.problem, row, log_sum_exp);
