@@ -43,9 +43,9 @@ Real largest_entry(const Matrix<T, R, C>& m) {
 template <class T, size_t Tq, size_t Tk, size_t D, size_t Dv>
 void laws() {
   rc::prop("the error is within the bound", [] {
-    const auto q = *numbers<T, Tq, D>();
-    const auto k = *numbers<T, Tk, D>();
-    const auto v = *numbers<T, Tk, Dv>();
+    const auto q = numbers<T, Tq, D>();
+    const auto k = numbers<T, Tk, D>();
+    const auto v = numbers<T, Tk, Dv>();
     within_bound(attention(Query{q}, Key{k}, Value{v}), reference_attention(q, k, v, everything));
     within_bound(attention(Query{q}, Key{k}, Value{v}, causal),
                  reference_attention(q, k, v, causal));
@@ -53,10 +53,10 @@ void laws() {
                  reference_attention(q, k, v, everything));
   });
   rc::prop("the error is within the bound, masked and with a given scale", [] {
-    const auto q = *numbers<T, Tq, D>();
-    const auto k = *numbers<T, Tk, D>();
-    const auto v = *numbers<T, Tk, Dv>();
-    const auto mask = *masks<Tq, Tk>();
+    const auto q = numbers<T, Tq, D>();
+    const auto k = numbers<T, Tk, D>();
+    const auto v = numbers<T, Tk, Dv>();
+    const auto mask = masks<Tq, Tk>();
     const auto visible = [&](size_t i, size_t j) { return mask[i][j]; };
     const auto with_scale = [&](const auto& output, double scale) {
       const T given = T(scale);
@@ -67,10 +67,9 @@ void laws() {
     with_scale(attention<Rule{.scale = Scale::of(0)}>(Query{q}, Key{k}, Value{v}, mask), 0);
   });
   rc::prop("S21: outputs lie in the hull of the visible values", [] {
-    const auto v = *numbers<T, Tk, Dv>();
-    const auto mask = *masks<Tq, Tk>();
-    const auto o =
-        attention(Query{*numbers<T, Tq, D>()}, Key{*numbers<T, Tk, D>()}, Value{v}, mask);
+    const auto v = numbers<T, Tk, Dv>();
+    const auto mask = masks<Tq, Tk>();
+    const auto o = attention(Query{numbers<T, Tq, D>()}, Key{numbers<T, Tk, D>()}, Value{v}, mask);
     for (size_t i = 0; i < Tq; ++i)
       for (size_t t = 0; t < Dv; ++t) {
         size_t n = 0;
@@ -87,18 +86,18 @@ void laws() {
       }
   });
   rc::prop("S8: shuffled queries get shuffled answers, to the bit", [] {
-    const auto q = *numbers<T, Tq, D>();
-    const Key k{*numbers<T, Tk, D>()};
-    const Value v{*numbers<T, Tk, Dv>()};
-    const auto order = *orders<Tq>();
+    const auto q = numbers<T, Tq, D>();
+    const Key k{numbers<T, Tk, D>()};
+    const Value v{numbers<T, Tk, Dv>()};
+    const auto order = order_of(Tq);
     RC_ASSERT(attention(Query{rows_of(q, order)}, k, v) ==
               rows_of(attention(Query{q}, k, v), order));
   });
   rc::prop("S8: shuffling keys with their values changes nothing but the order of the sum", [] {
-    const Query q{*numbers<T, Tq, D>()};
-    const auto k = *numbers<T, Tk, D>();
-    const auto v = *numbers<T, Tk, Dv>();
-    const auto order = *orders<Tk>();
+    const Query q{numbers<T, Tq, D>()};
+    const auto k = numbers<T, Tk, D>();
+    const auto v = numbers<T, Tk, Dv>();
+    const auto order = order_of(Tk);
     const auto a = attention(q, Key{k}, Value{v});
     const auto b = attention(q, Key{rows_of(k, order)}, Value{rows_of(v, order)});
     const Real slack = 2 * rounding_of_a_mean<T>(Tk, largest_entry(v));
@@ -106,10 +105,10 @@ void laws() {
       for (size_t t = 0; t < Dv; ++t) RC_ASSERT(abs(Real(Real(a[i][t]) - Real(b[i][t]))) <= slack);
   });
   rc::prop("S10: what comes later changes nothing, to the bit, be it NaN", [] {
-    const Query q{*numbers<T, Tq, D>()};
-    const auto k = *numbers<T, Tk, D>();
-    const auto v = *numbers<T, Tk, Dv>();
-    const auto t = *rc::gen::inRange<size_t>(0, Tk);
+    const Query q{numbers<T, Tq, D>()};
+    const auto k = numbers<T, Tk, D>();
+    const auto v = numbers<T, Tk, Dv>();
+    const auto t = index_below(Tk);
     auto later_k = k;
     auto later_v = v;
     for (size_t j = t + 1; j < Tk; ++j)
@@ -122,10 +121,10 @@ void laws() {
       for (size_t c = 0; c < Dv; ++c) RC_ASSERT(a[i][c] == b[i][c]);
   });
   rc::prop("S10: a cache gives the rows of the whole, to the bit", [] {
-    const auto q = *numbers<T, Tk, D>();
-    const Key k{*numbers<T, Tk, D>()};
-    const Value v{*numbers<T, Tk, Dv>()};
-    const auto t = *rc::gen::inRange<size_t>(0, Tk);
+    const auto q = numbers<T, Tk, D>();
+    const Key k{numbers<T, Tk, D>()};
+    const Value v{numbers<T, Tk, Dv>()};
+    const auto t = index_below(Tk);
     Matrix<T, 1, D> last;
     for (size_t c = 0; c < D; ++c) last[0][c] = q[t][c];
     const auto one = attention(Query{last}, k, v, causal_after(t));
@@ -133,8 +132,8 @@ void laws() {
     for (size_t c = 0; c < Dv; ++c) RC_ASSERT(one[0][c] == whole[t][c]);
   });
   rc::prop("S1: equal scores average", [] {
-    const auto v = *numbers<T, Tk, Dv>();
-    const auto o = attention(Query<T, Tq, D>{}, Key{*numbers<T, Tk, D>()}, Value{v});
+    const auto v = numbers<T, Tk, Dv>();
+    const auto o = attention(Query<T, Tq, D>{}, Key{numbers<T, Tk, D>()}, Value{v});
     for (size_t t = 0; t < Dv; ++t) {
       Real sum;
       for (size_t j = 0; j < Tk; ++j) sum += Real(v[j][t]);
@@ -144,9 +143,9 @@ void laws() {
     }
   });
   rc::prop("weights * values is within the bound too, one rounding more", [] {
-    const auto q = *numbers<T, Tq, D>();
-    const auto k = *numbers<T, Tk, D>();
-    const auto v = *numbers<T, Tk, Dv>();
+    const auto q = numbers<T, Tq, D>();
+    const auto k = numbers<T, Tk, D>();
+    const auto v = numbers<T, Tk, Dv>();
     const auto exact = reference_attention(q, k, v, everything);
     const auto o = attention_weights(Query{q}, Key{k}) * v;
     // The weights are divided one by one here: u·Σ p|v| more than dividing once.
@@ -154,8 +153,8 @@ void laws() {
   });
   rc::prop("S19: a query that changes its mind looks elsewhere", [] {
     Matrix<T, Tq, D> q;
-    auto k = *numbers<T, Tk, D>();
-    const auto favourite = *rc::gen::inRange<size_t>(0, Tk);
+    auto k = numbers<T, Tk, D>();
+    const auto favourite = index_below(Tk);
     for (size_t j = 0; j < Tk; ++j) k[j][0] = j == favourite ? T(20) : T(0);
     q[0][0] = T(20);
     RC_ASSERT(attention_weights(Query{q}, Key{k})[0][favourite] > T(0.99));

@@ -7,7 +7,6 @@
 #include "catch.hpp"
 //
 #include <attest/bias.hpp>
-#include <boost/multiprecision/cpp_bin_float.hpp>
 #include <vector>
 
 #include "nearest.hpp"

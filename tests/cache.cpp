@@ -36,10 +36,10 @@ Cache full_of_nan() {
 
 template <class T, size_t Tokens, size_t D, size_t Dv>
 struct Sequence {
-  Matrix<T, Tokens, D> q = *numbers<T, Tokens, D>();
-  Matrix<T, Tokens, D> k = *numbers<T, Tokens, D>();
-  Matrix<T, Tokens, Dv> v = *numbers<T, Tokens, Dv>();
-  T sink = (*numbers<T, 1, 1>())[0][0];
+  Matrix<T, Tokens, D> q = numbers<T, Tokens, D>();
+  Matrix<T, Tokens, D> k = numbers<T, Tokens, D>();
+  Matrix<T, Tokens, Dv> v = numbers<T, Tokens, Dv>();
+  T sink = numbers<T, 1, 1>()[0][0];
 };
 
 template <Rule rule, size_t portion, class Cache, class T, size_t Tokens, size_t D, size_t Dv>
@@ -87,7 +87,7 @@ void laws() {
   });
   rc::prop("column j of a mask is the j-th token held", [] {
     const Sequence<T, 9, D, Dv> s;
-    const auto mask = *masks<1, 5>();
+    const auto mask = masks<1, 5>();
     RollingKeyValueCache<T, 5, D, Dv> ring;
     ring.append(Key{s.k}, Value{s.v});
     const Query newest{rows_from<1>(s.q, 8)};

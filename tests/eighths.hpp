@@ -10,12 +10,7 @@ namespace tests {
 
 template <class T, size_t R, size_t C>
 Matrix<T, R, C> eighths(int largest = 7) {
-  const auto entries =
-      *rc::gen::container<std::vector<int>>(R * C, rc::gen::inRange(-largest, largest + 1));
-  Matrix<T, R, C> m;
-  for (size_t i = 0; i < R; ++i)
-    for (size_t j = 0; j < C; ++j) m[i][j] = T(entries[i * C + j] * 0.125);
-  return m;
+  return random_integers(R, C, largest, 0.125).as<T, R, C>();
 }
 
 }  // namespace tests

@@ -33,7 +33,7 @@ Matrix<double, R, C> widened(const Matrix<T, R, C>& m) {
 }
 template <class T, size_t R, size_t C>
 Matrix<T, R, C> random_numbers(double magnitude) {
-  return rounded<T>(magnitude * *numbers<double, R, C>());
+  return rounded<T>(magnitude * numbers<double, R, C>());
 }
 
 // The exact output is that of the double numbers that the entries are.
@@ -43,7 +43,7 @@ void stays_within_the_bound(double magnitude, double& closest) {
   const auto k = random_numbers<T, Tk, D>(magnitude);
   const auto v = random_numbers<T, Tk, Dv>(1);
   const auto bias = random_numbers<T, Tq, Tk>(magnitude);
-  const auto mask = *masks<Tq, Tk>();
+  const auto mask = masks<Tq, Tk>();
   const T sink = random_numbers<T, 1, 1>(magnitude)[0][0];
   const auto exact_bias = widened(bias);
   const auto exact_sink = static_cast<double>(sink);
@@ -203,7 +203,7 @@ void in_fixed_point() {
     const auto q = random_numbers<T, 2, 3>(1. / 16);
     const auto k = random_numbers<T, 4, 3>(1. / 16);
     const auto v = random_numbers<T, 4, 2>(1. / 16);
-    const auto mask = *masks<2, 4>();
+    const auto mask = masks<2, 4>();
     constexpr Rule rule{.softcap = 2};
     const auto judge = [&](const Rule& reference, const auto& output, const auto& bound) {
       const ReferenceRuled exact = reference_attention(reference, widened(q), widened(k),

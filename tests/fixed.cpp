@@ -7,15 +7,16 @@
 //
 #include <attest/fixed.hpp>
 #include <bit>
-#include <boost/multiprecision/cpp_bin_float.hpp>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <random>
 
+#include "decimal.hpp"
+
 namespace {
 using namespace attest;
-using Exact = boost::multiprecision::cpp_bin_float_50;
+using Exact = tests::Decimal<50>;
 
 // units of 2^-F to nearest even, then the nearest word of the range.
 template <class T>

@@ -11,17 +11,18 @@
 #include <attest/oracle/number_format.hpp>
 #include <attest/softmax.hpp>
 #include <bit>
-#include <boost/multiprecision/cpp_bin_float.hpp>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <random>
 #include <string>
 
+#include "decimal.hpp"
+
 namespace {
 using namespace attest;
 using oracle::NumberFormat;
-using Exact = boost::multiprecision::cpp_bin_float_100;  // a sum of two bfloat16 has up to 269 bits
+using Exact = tests::Decimal<100>;  // a sum of two bfloat16 has up to 269 bits
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -63,7 +64,6 @@ double saturated(double x, const NumberFormat& format) {
 // An exact number rounded: the multiple of the unit below, and what is left of it, decide. A zero
 // is given the sign of the double that comes with it.
 double round(const Exact& exact, double sign, const NumberFormat& format) {
-  using boost::multiprecision::abs;
   const Exact magnitude = abs(exact);
   if (magnitude == 0) return std::copysign(0.0, sign);
   int exponent = ilogb(magnitude);

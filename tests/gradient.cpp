@@ -34,10 +34,10 @@ struct RandomCall {
   T sink;
 
   static RandomCall any() {
-    RandomCall c{*numbers<T, Tq, D>(), *numbers<T, Tk, D>(), *numbers<T, Tk, Dv>(),      {},
-                 *masks<Tq, Tk>(),     *biases<T, Tq, Tk>(), (*numbers<T, 1, 1>())[0][0]};
-    c.d.output = *numbers<T, Tq, Dv>();
-    const auto of_log_sum_exp = *numbers<T, 1, Tq>();
+    RandomCall c{numbers<T, Tq, D>(), numbers<T, Tk, D>(), numbers<T, Tk, Dv>(),    {},
+                 masks<Tq, Tk>(),     biases<T, Tq, Tk>(), numbers<T, 1, 1>()[0][0]};
+    c.d.output = numbers<T, Tq, Dv>();
+    const auto of_log_sum_exp = numbers<T, 1, Tq>();
     for (size_t i = 0; i < Tq; ++i) c.d.log_sum_exp[i] = of_log_sum_exp[0][i];
     return c;
   }
@@ -106,7 +106,7 @@ void within_the_bound() {
 template <Rule rule, class T, size_t Tq, size_t Tk, size_t D, size_t Dv>
 void hidden_is_not_read() {
   auto c = RandomCall<T, Tq, Tk, D, Dv>::any();
-  const auto hidden = *rc::gen::inRange<size_t>(0, Tk);
+  const auto hidden = index_below(Tk);
   for (size_t i = 0; i < Tq; ++i) {
     if (i % 2 == 0)
       c.mask[i][hidden] = false;
@@ -140,10 +140,9 @@ struct Differences {
   static constexpr T h = sizeof(T) == 4 ? T(1) / 128 : T(1) / (1 << 17);
   RandomCall<T, Tq, Tk, D, Dv> c;
 
-  static rc::Gen<int> sixteenths() { return rc::gen::inRange(-32, 33); }
   template <size_t R, size_t C>
   static Matrix<T, R, C> coarse() {  // up and down by h exactly
-    return filled<T, R, C>(*rc::gen::container<std::vector<int>>(R * C, sixteenths()), T(0.0625));
+    return random_integers(R, C, 32, 0.0625).as<T, R, C>();
   }
 
   Differences() : c(RandomCall<T, Tq, Tk, D, Dv>::any()) {
@@ -204,9 +203,9 @@ struct Differences {
     const auto g = attention_gradient<rule>(Query{c.q}, Key{c.k}, Value{c.v}, c.d, c.mask, c.bias,
                                             Sink{c.sink});
     const ReferenceGradient e = reference_gradient(c.with_all_parts(rule));
-    const Real scale = rule.scale.by_width ? Real(1 / sqrt(Real(D))) : Real(abs(rule.scale.given));
-    const auto i = *rc::gen::inRange<size_t>(0, Tq), j = *rc::gen::inRange<size_t>(0, Tk);
-    const auto t = *rc::gen::inRange<size_t>(0, D), s = *rc::gen::inRange<size_t>(0, Dv);
+    const Real scale = rule.scale.by_width ? Real(1 / sqrt(Real(D))) : abs(Real(rule.scale.given));
+    const auto i = index_below(Tq), j = index_below(Tk);
+    const auto t = index_below(D), s = index_below(Dv);
     is_difference(c.q[i][t], g.query[i][t], e.query_bound[i][t], 2 * scale);
     is_difference(c.k[j][t], g.key[j][t], e.key_bound[j][t], 2 * scale);
     is_difference(c.v[j][s], g.value[j][s], e.value_bound[j][s], 0, true);
@@ -289,7 +288,7 @@ template <Rule rule>
 void reference_is_difference() {
   const auto c = RandomCall<float, 2, 3, 1, 1>::any();
   ReferenceCall call = c.with_all_parts(rule);
-  if (*rc::gen::arbitrary<bool>()) call.sink = {};
+  if (any_of(2) == 1) call.sink = {};
   const ReferenceGradient g = reference_gradient(call);
   const Real h = Real("1e-25"), tolerance = Real("1e-35");
   const auto is_difference = [&](Real& input, const Real& claimed) {
@@ -331,15 +330,15 @@ void same_bits() {
 // alone, and where only one of the two counts, the shared ones as well.
 template <class T>
 void heads() {
-  const auto q = [] { return Query{*numbers<T, 3, 4>()}; };
-  const auto k = [] { return Key{*numbers<T, 5, 4>()}; };
-  const auto v = [] { return Value{*numbers<T, 5, 2>()}; };
+  const auto q = [] { return Query{numbers<T, 3, 4>()}; };
+  const auto k = [] { return Key{numbers<T, 5, 4>()}; };
+  const auto v = [] { return Value{numbers<T, 5, 2>()}; };
   const Heads<Query<T, 3, 4>, 4> queries{q(), q(), q(), q()};
   const Heads<Key<T, 5, 4>, 2> keys{k(), k()};
   const Heads<Value<T, 5, 2>, 2> values{v(), v()};
-  const auto counts = *rc::gen::inRange<size_t>(0, 2);
+  const auto counts = index_below(2);
   Heads<Matrix<T, 3, 2>, 4> d;
-  d[counts] = *numbers<T, 3, 2>(), d[2 + counts] = *numbers<T, 3, 2>();
+  d[counts] = numbers<T, 3, 2>(), d[2 + counts] = numbers<T, 3, 2>();
   const auto g = attention_gradient(queries, keys, values, d, causal);
   for (size_t h = 0; h < 4; ++h) {
     const auto alone = attention_gradient(queries[h], keys[h / 2], values[h / 2], d[h], causal);
@@ -355,8 +354,8 @@ void heads() {
 template <class T>
 void jacobian() {
   constexpr size_t n = 7;
-  const auto p = softmax(*numbers<T, 1, n>());
-  const auto given = *numbers<T, 1, n>();
+  const auto p = softmax(numbers<T, 1, n>());
+  const auto given = numbers<T, 1, n>();
   auto x = given;
   times_softmax_jacobian(p[0], x[0]);
   const auto product = given * softmax_jacobian(p[0]);

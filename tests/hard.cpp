@@ -20,22 +20,22 @@ template <class T, int end_of_exp>
 void laws() {
   constexpr size_t Tq = 3, Tk = 9, D = 2, Dv = 3;
   rc::prop("S17: gaps beyond the range of exp: attention is hard, to the bit", [] {
-    const Query q{*integers<T, Tq, D>(2)};
-    const Key k{*integers<T, Tk, D>(2)};
-    const Value v{*numbers<T, Tk, Dv>()};
-    const auto mask = *masks<Tq, Tk>();
+    const Query q{integers<T, Tq, D>(2)};
+    const Key k{integers<T, Tk, D>(2)};
+    const Value v{numbers<T, Tk, Dv>()};
+    const auto mask = masks<Tq, Tk>();
     constexpr Rule steep{.scale = Scale::of(end_of_exp)};
     RC_ASSERT(attention<steep>(q, k, v) == hard_attention(q, k, v));
     RC_ASSERT(attention<steep>(q, k, v, mask) == hard_attention(q, k, v, mask));
-    const Sink sink{T(end_of_exp * *rc::gen::inRange(-4, 5))};
+    const Sink sink{T(end_of_exp * integer_in(-4, 5))};
     RC_ASSERT(attention<steep>(q, k, v, mask, no_bias, sink) ==
               hard_attention<steep>(q, k, v, mask, no_bias, sink));
   });
   rc::prop("hard attention is the mean of the values of the largest scores", [] {
-    const auto q = *integers<T, Tq, D>(2);
-    const auto k = *integers<T, Tk, D>(2);
-    const auto v = *numbers<T, Tk, Dv>();
-    const auto mask = *masks<Tq, Tk>();
+    const auto q = integers<T, Tq, D>(2);
+    const auto k = integers<T, Tk, D>(2);
+    const auto v = numbers<T, Tk, Dv>();
+    const auto mask = masks<Tq, Tk>();
     const auto output = hard_attention(Query{q}, Key{k}, Value{v}, mask);
     for (size_t i = 0; i < Tq; ++i)
       for (size_t t = 0; t < Dv; ++t) {
@@ -57,9 +57,9 @@ void laws() {
       }
   });
   rc::prop("S17: attention is within e^(-c g) sum |v_j - h| / n of hard attention", [] {
-    const auto q = *integers<T, Tq, D>(2);
-    const auto k = *integers<T, Tk, D>(2);
-    const auto v = *integers<T, Tk, Dv>();
+    const auto q = integers<T, Tq, D>(2);
+    const auto k = integers<T, Tk, D>(2);
+    const auto v = integers<T, Tk, Dv>();
     constexpr T c = 4;
     const auto exact = reference_attention(q, k, v, everything, &c);
     const auto output = attention<Rule{.scale = Scale::of(4)}>(Query{q}, Key{k}, Value{v});
@@ -88,9 +88,9 @@ void laws() {
       }
   });
   rc::prop("S17: every visible key keeps positive weight, hidden keys none", [] {
-    const Query q{*integers<T, Tq, D>(2)};
-    const Key k{*integers<T, Tk, D>(2)};
-    const auto mask = *masks<Tq, Tk>();
+    const Query q{integers<T, Tq, D>(2)};
+    const Key k{integers<T, Tk, D>(2)};
+    const auto mask = masks<Tq, Tk>();
     // Gaps of at most 16, times 5: e^-80/9 is in the range of float.
     const auto weights = attention_weights<Rule{.scale = Scale::of(5)}>(q, k, mask);
     for (size_t i = 0; i < Tq; ++i)

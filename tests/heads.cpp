@@ -20,7 +20,7 @@ template <class Role, size_t H>
 Heads<Role, H> random_heads() {
   Heads<Role, H> heads;
   for (Role& role : heads.head)
-    role.matrix = *numbers<typename Role::value_type, Role::rows, Role::columns>();
+    role.matrix = numbers<typename Role::value_type, Role::rows, Role::columns>();
   return heads;
 }
 
@@ -36,7 +36,7 @@ void laws() {
     const auto k = random_heads<K, Hk>();
     const auto v = random_heads<V, Hk>();
     Heads<Matrix<bool, Tq, Tk>, Hq> mask;
-    for (auto& of_head : mask.head) of_head = *masks<Tq, Tk>();
+    for (auto& of_head : mask.head) of_head = masks<Tq, Tk>();
     const auto blocked_output = attention(q, k, v, mask);
     const auto tiled_output = attention<tiled>(q, k, v, causal);
     const auto with_log = attention_with_log_sum_exp(q, k, v, mask);
@@ -66,7 +66,7 @@ void laws() {
     const auto q = random_heads<Q, Hq>();
     const auto k = random_heads<K, Hq>();
     const auto v = random_heads<V, Hq>();
-    const auto order = *orders<Hq>();
+    const auto order = order_of(Hq);
     auto shuffled_q = q;
     auto shuffled_k = k;
     auto shuffled_v = v;
@@ -83,7 +83,7 @@ void laws() {
     const Batch q{random_heads<Q, Hq>(), random_heads<Q, Hq>(), random_heads<Q, Hq>()};
     const Batch k{random_heads<K, Hk>(), random_heads<K, Hk>(), random_heads<K, Hk>()};
     const Batch v{random_heads<V, Hk>(), random_heads<V, Hk>(), random_heads<V, Hk>()};
-    const Batch mask{*masks<Tq, Tk>(), *masks<Tq, Tk>(), *masks<Tq, Tk>()};
+    const Batch mask{masks<Tq, Tk>(), masks<Tq, Tk>(), masks<Tq, Tk>()};
     const auto output = attention(q, k, v, mask);
     const auto with_shared_keys = attention(q, k[0], v[0], causal);
     for (size_t n = 0; n < 3; ++n) {
@@ -92,7 +92,7 @@ void laws() {
     }
   });
   rc::prop("join_heads undoes split_heads: column h·D + d is entry d of head h", [] {
-    const auto joined = *numbers<T, Tq, Hq * D>();
+    const auto joined = numbers<T, Tq, Hq * D>();
     const auto split = split_heads<Hq>(joined);
     const auto roles = split_heads<Hq>(Query{joined});
     for (size_t i = 0; i < Tq; ++i)

@@ -44,12 +44,7 @@ struct FewBits<fixed<std::int16_t, F>> {
 template <class T, size_t R, size_t C>
 Matrix<T, R, C> few_bits(int part = 1) {
   constexpr int largest = FewBits<T>::largest;
-  const auto entries = *rc::gen::container<std::vector<int>>(
-      R * C, rc::gen::inRange(-largest / part, largest / part + 1));
-  Matrix<T, R, C> m;
-  for (size_t i = 0; i < R; ++i)
-    for (size_t j = 0; j < C; ++j) m[i][j] = T(entries[i * C + j] * FewBits<T>::unit);
-  return m;
+  return random_integers(R, C, largest / part, FewBits<T>::unit).template as<T, R, C>();
 }
 
 // attention<rule> with a mask of the call's, and the error it may have.
@@ -78,7 +73,7 @@ struct Laws {
   const Query<T, Tq, D> q{few_bits<T, Tq, D>()};
   const Key<T, Tk, D> k{few_bits<T, Tk, D>()}, other_k{few_bits<T, Tk, D>()};
   const Value<T, Tk, Dv> v{few_bits<T, Tk, Dv>(4)}, other_v{few_bits<T, Tk, Dv>(4)};
-  const Matrix<bool, Tq, Tk> mask = *masks<Tq, Tk>();
+  const Matrix<bool, Tq, Tk> mask = masks<Tq, Tk>();
   const VisibleToRule<rule, Matrix<bool, Tq, Tk>, NoBias> visible{mask, no_bias, 0};
 
   void weights() const {
@@ -90,7 +85,7 @@ struct Laws {
   void outputs() const {
     const auto attend = attention_within_bound<rule>(mask);
     RC_ASSERT(laws::outputs_lie_in_the_convex_hull(attend, q, k, v, visible));
-    const T a = T(*rc::gen::inRange(-2, 3)), b = T(*rc::gen::inRange(-2, 3));
+    const T a = T(integer_in(-2, 3)), b = T(integer_in(-2, 3));
     RC_ASSERT(laws::linearity_in_values(attend, q, k, v, other_v, a, b));
     if constexpr (!rule.alibi) RC_ASSERT(laws::zero_scores_average(attend, q, k, v, visible));
     if constexpr (rule.softcap == 0)
@@ -103,8 +98,8 @@ struct Laws {
   void orders() const {
     if constexpr (!depends_on_positions<rule>) {
       size_t order_of_queries[Tq], order_of_keys[Tk];
-      const auto queries = *tests::orders<Tq>();
-      const auto keys = *tests::orders<Tk>();
+      const auto queries = order_of(Tq);
+      const auto keys = order_of(Tk);
       std::copy(queries.begin(), queries.end(), order_of_queries);
       std::copy(keys.begin(), keys.end(), order_of_keys);
       const auto attend = attention_within_bound<rule>();
@@ -167,8 +162,7 @@ constexpr Case<T> case_of(const char* name) {
 template <class T, size_t N>
 void hold_in(const Case<T> (&cases)[N]) {
   const auto one_of = [&cases](void (*Case<T>::*law)()) {
-    const Case<T>& taken =
-        cases[*rc::gen::resize(rc::kNominalSize, rc::gen::inRange(size_t(0), N))];
+    const Case<T>& taken = cases[any_of(N)];
     RC_LOG() << taken.name << std::endl;
     (taken.*law)();
   };
@@ -217,12 +211,20 @@ void hold_in_vectors() {
 }  // namespace
 
 TEST_CASE("the laws hold in float") {
-  hold<float>();
-  hold_in_vectors<float>();
+  SECTION("what every type can do") {
+    hold<float>();
+  }
+  SECTION("in vectors") {
+    hold_in_vectors<float>();
+  }
 }
 TEST_CASE("the laws hold in double") {
-  hold<double>();
-  hold_in_vectors<double>();
+  SECTION("what every type can do") {
+    hold<double>();
+  }
+  SECTION("in vectors") {
+    hold_in_vectors<double>();
+  }
 }
 TEST_CASE("the laws hold in float16") {
   hold<float16>();

@@ -37,10 +37,10 @@ Matrix<double, R, C> widened(const Matrix<T, R, C>& m) {
 // themselves.
 template <class T>
 void is_within_its_bound(double magnitude) {
-  const auto q = rounded<T>(*numbers<double, 2, 3>(), magnitude);
-  const auto k = rounded<T>(*numbers<double, 4, 3>(), magnitude);
-  const auto v = rounded<T>(*numbers<double, 4, 1>(), magnitude);
-  const auto mask = *masks<2, 4>();
+  const auto q = rounded<T>(numbers<double, 2, 3>(), magnitude);
+  const auto k = rounded<T>(numbers<double, 4, 3>(), magnitude);
+  const auto v = rounded<T>(numbers<double, 4, 1>(), magnitude);
+  const auto mask = masks<2, 4>();
   const auto result = attention_with_log_sum_exp(Query{q}, Key{k}, Value{v}, mask);
   const ReferenceRuled exact = reference_attention(Rule{}, widened(q), widened(k), widened(v),
                                                    CallParts<double, 2, 4>{&mask});

@@ -13,8 +13,8 @@ using namespace tests;
 
 TEST_CASE("predicates and masks say who sees whom", "[mask]") {
   rc::prop("with n earlier keys, query i is token n + i and sees itself and all before", [] {
-    const auto n = *rc::gen::inRange<size_t>(0, 100), i = *rc::gen::inRange<size_t>(0, 100);
-    const auto j = *rc::gen::inRange<size_t>(0, 300);
+    const auto n = index_below(100), i = index_below(100);
+    const auto j = index_below(300);
     RC_CLASSIFY(sees(causal_after(n), i, j));
     RC_ASSERT(sees(causal_after(n), i, j) == (j <= n + i));
     RC_ASSERT(sees(causal, n + i, j) == sees(causal_after(n), i, j));
@@ -22,8 +22,8 @@ TEST_CASE("predicates and masks say who sees whom", "[mask]") {
     RC_ASSERT(sees(everything, i, j));
   });
   rc::prop("a mask says its entries", [] {
-    const auto mask = *masks<4, 6>();
-    const auto i = *rc::gen::inRange<size_t>(0, 4), j = *rc::gen::inRange<size_t>(0, 6);
+    const auto mask = masks<4, 6>();
+    const auto i = index_below(4), j = index_below(6);
     RC_ASSERT(sees(mask, i, j) == mask[i][j]);
   });
 }

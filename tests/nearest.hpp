@@ -6,14 +6,15 @@
 // them, decide.
 #pragma once
 #include <bit>
-#include <boost/multiprecision/cpp_bin_float.hpp>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
+#include "decimal.hpp"
+
 namespace tests {
 
-using Exact = boost::multiprecision::cpp_bin_float_50;
+using Exact = Decimal<50>;
 
 template <class T>
 using word_of = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
@@ -57,11 +58,11 @@ bool same_bits(T a, T b) {
 
 // |y - exact| in units of 2^-53 of the exact value: how far a double is from what it approximates.
 inline double error(double y, const Exact& exact) {
-  return ldexp(Exact(abs((Exact(y) - exact) / exact)), 53).convert_to<double>();
+  return static_cast<double>(ldexp(abs((Exact(y) - exact) / exact), 53));
 }
 
 // The same with 100 digits, for results of 128 bits; and high·2^64 + low of such a result.
-using Exacter = boost::multiprecision::cpp_bin_float_100;
+using Exacter = Decimal<100>;
 template <class Wide>
 Exacter number(const Wide& wide) {
   return ldexp(Exacter(wide.high), 64) + Exacter(wide.low);
@@ -70,7 +71,7 @@ Exacter number(const Wide& wide) {
 // |y - exact| relative to the exact value, as a power of two.
 inline double relative_error_log2(const Exacter& y, const Exacter& exact) {
   const Exacter difference = abs((y - exact) / exact);
-  return difference == 0 ? -1000.0 : Exacter(log2(difference)).convert_to<double>();
+  return difference == 0 ? -1000.0 : static_cast<double>(log2(difference));
 }
 
 // The bits of f(x) for every float x whose own bits are a multiple of the stride, as one number.

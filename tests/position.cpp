@@ -107,7 +107,7 @@ Real turned_product(const T (&q)[D], const T (&k)[D], Pairing pairing, size_t wi
 template <class T, size_t D, size_t Width, Pairing pairing>
 void rotary_laws() {
   static const auto turns = angles<T, Width>();
-  const auto position = rc::gen::inRange<size_t>(0, 100000);
+  const auto position = [] { return index_below(100000); };
   const auto other_entry = [](size_t t) {
     return pairing == Pairing::interleaved ? t + 1 : t + Width / 2;
   };
@@ -118,8 +118,8 @@ void rotary_laws() {
   const Real tiny = 4 * smallest<T>;
 
   rc::prop("the error of a turned pair is within the bound, and its length is kept", [&] {
-    const auto q = *numbers<T, 3, D>();
-    const size_t first = *position;
+    const auto q = numbers<T, 3, D>();
+    const size_t first = position();
     const auto turned = rotated<pairing>(Query{q}, turns, first).matrix;
     for (size_t i = 0; i < 3; ++i) {
       for (size_t t = 0; t < Width; ++t) {
@@ -142,9 +142,9 @@ void rotary_laws() {
     }
   });
   rc::prop("products depend on the distance alone, within the bound", [&] {
-    const Query q{*numbers<T, 1, D>()};
-    const Key k{*numbers<T, 1, D>()};
-    const size_t m = *position, n = *position;
+    const Query q{numbers<T, 1, D>()};
+    const Key k{numbers<T, 1, D>()};
+    const size_t m = position(), n = position();
     const auto turned_q = rotated<pairing>(q, turns, m);
     const auto turned_k = rotated<pairing>(k, turns, n);
     const auto& query = turned_q.matrix[0];
@@ -166,8 +166,8 @@ void rotary_laws() {
                                       static_cast<long>(n) - static_cast<long>(m)))) <= bound);
   });
   rc::prop("a token alone is turned as it is among the others, to the bit", [&] {
-    const Query q{*numbers<T, 5, D>()};
-    const size_t first = *position, i = *rc::gen::inRange<size_t>(0, 5);
+    const Query q{numbers<T, 5, D>()};
+    const size_t first = position(), i = index_below(5);
     Query<T, 1, D> one;
     for (size_t t = 0; t < D; ++t) one.matrix[0][t] = q.matrix[i][t];
     const auto whole = rotated<pairing>(q, turns, first);
@@ -179,8 +179,8 @@ void rotary_laws() {
 template <class T>
 void both_pairings_turn_the_same_pairs() {
   rc::prop("one pairing is the other with the entries in another order, to the bit", [] {
-    const auto interleaved = *numbers<T, 2, 6>();
-    const size_t first = *rc::gen::inRange<size_t>(0, 1000);
+    const auto interleaved = numbers<T, 2, 6>();
+    const size_t first = index_below(1000);
     const auto in_halves = [](const auto& m) {
       Matrix<T, 2, 6> result;
       for (size_t i = 0; i < 2; ++i)
@@ -201,7 +201,7 @@ void sinusoids_measure_distance() {
   // Σ_i sin a_i sin b_i + cos a_i cos b_i = Σ_i cos(a_i − b_i): each entry is at most 1 and off by
   // what its angle is and u.
   rc::prop("the product of two sinusoidal positions depends on their distance", [] {
-    const size_t m = *rc::gen::inRange<size_t>(0, 100000), n = *rc::gen::inRange<size_t>(0, 100000);
+    const size_t m = index_below(100000), n = index_below(100000);
     const auto a = sinusoidal_positions<T, 1, 8>(m), b = sinusoidal_positions<T, 1, 8>(n);
     Real exact, bound;
     for (size_t i = 0; i < 4; ++i) {

@@ -6,13 +6,14 @@
 #pragma once
 #include <algorithm>
 #include <attest/matrix.hpp>
-#include <boost/multiprecision/cpp_bin_float.hpp>
 #include <limits>
 #include <vector>
 
+#include "decimal.hpp"
+
 namespace tests {
 
-using Real = boost::multiprecision::cpp_bin_float_100;
+using Real = Decimal<100>;
 using Reals = std::vector<std::vector<Real>>;
 
 template <class T>

@@ -55,9 +55,9 @@ void rows_are_those_of_one_query(const Matrix<T, Tq, D>& q, const Key<T, Tk, D>&
 template <class T, size_t Tq, size_t Tk, size_t D, size_t Dv>
 void rows() {
   rc::prop("all keys, causal, windows", [] {
-    const auto q = *numbers<T, Tq, D>();
-    const Key k{*numbers<T, Tk, D>()};
-    const Value v{*numbers<T, Tk, Dv>()};
+    const auto q = numbers<T, Tq, D>();
+    const Key k{numbers<T, Tk, D>()};
+    const Value v{numbers<T, Tk, Dv>()};
     const auto compare = [&](auto rule_of, const auto& visible) {
       rows_are_those_of_one_query<rule_of()>(q, k, v, visible, no_bias, NoSink{});
     };
@@ -70,16 +70,16 @@ void rows() {
     compare([] { return Rule{.scale_by_square_roots = true}; }, causal);
   });
   rc::prop("masks with gaps and rows without a key, hidden keys NaN", [] {
-    const auto q = *numbers<T, Tq, D>();
-    auto k = *numbers<T, Tk, D>();
-    auto v = *numbers<T, Tk, Dv>();
-    auto mask = *masks<Tq, Tk>();
-    const auto hidden = *rc::gen::inRange<size_t>(0, Tk);
+    const auto q = numbers<T, Tq, D>();
+    auto k = numbers<T, Tk, D>();
+    auto v = numbers<T, Tk, Dv>();
+    auto mask = masks<Tq, Tk>();
+    const auto hidden = index_below(Tk);
     for (auto& row : mask.entries) row[hidden] = false;
     for (auto& x : k[hidden]) x = std::numeric_limits<T>::quiet_NaN();
     for (auto& x : v[hidden]) x = std::numeric_limits<T>::infinity();
-    for (auto& seen : mask[*rc::gen::inRange<size_t>(0, Tq)]) seen = false;
-    const auto summands = *numbers<T, Tq, Tk>();
+    for (auto& seen : mask[index_below(Tq)]) seen = false;
+    const auto summands = numbers<T, Tq, Tk>();
     const Sink sink{T(1.5)};
     const auto compare = [&](auto rule_of) {
       rows_are_those_of_one_query<rule_of()>(q, Key{k}, Value{v}, mask, no_bias, NoSink{});
@@ -92,13 +92,13 @@ void rows() {
     compare([] { return Rule{.softcap = 2, .softcap_place = SoftcapPlace::after_mask}; });
   });
   rc::prop("a bias of minus infinity", [] {
-    auto bias = *numbers<T, Tq, Tk>();
-    const auto mask = *masks<Tq, Tk>();
+    auto bias = numbers<T, Tq, Tk>();
+    const auto mask = masks<Tq, Tk>();
     for (size_t i = 0; i < Tq; ++i)
       for (size_t j = 0; j < Tk; ++j)
         if (!mask[i][j]) bias[i][j] = -std::numeric_limits<T>::infinity();
-    rows_are_those_of_one_query<Rule{}>(*numbers<T, Tq, D>(), Key{*numbers<T, Tk, D>()},
-                                        Value{*numbers<T, Tk, Dv>()}, everything, bias, NoSink{});
+    rows_are_those_of_one_query<Rule{}>(numbers<T, Tq, D>(), Key{numbers<T, Tk, D>()},
+                                        Value{numbers<T, Tk, Dv>()}, everything, bias, NoSink{});
   });
 }
 
@@ -107,14 +107,14 @@ void rows() {
 template <class T, size_t Tk>
 void empty_rows_after_others() {
   constexpr size_t Tq = 17, D = 3, Dv = 5;
-  const auto q = *numbers<T, Tq, D>();
-  const Key k{*numbers<T, Tk, D>()};
-  const Value v{*numbers<T, Tk, Dv>()};
-  auto mask = *masks<Tq, Tk>();
-  const auto empty = *rc::gen::container<std::vector<bool>>(Tq, rc::gen::arbitrary<bool>());
+  const auto q = numbers<T, Tq, D>();
+  const Key k{numbers<T, Tk, D>()};
+  const Value v{numbers<T, Tk, Dv>()};
+  auto mask = masks<Tq, Tk>();
+  const auto filled = masks<1, Tq>();
   for (size_t i = 0; i < Tq; ++i) {
-    mask[i][*rc::gen::inRange<size_t>(0, Tk)] = true;
-    if (i >= 8 && (empty[i] || i == 12))
+    mask[i][index_below(Tk)] = true;
+    if (i >= 8 && (!filled[0][i] || i == 12))
       for (bool& seen : mask[i]) seen = false;
   }
   const auto compare = [&](auto rule_of) {

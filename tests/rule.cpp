@@ -20,12 +20,12 @@ constexpr T infinity = std::numeric_limits<T>::infinity();
 
 template <Rule rule, class T, size_t Tq, size_t Tk, size_t D, size_t Dv>
 struct RandomCall {
-  Matrix<T, Tq, D> q = *numbers<T, Tq, D>();
-  Matrix<T, Tk, D> k = *numbers<T, Tk, D>();
-  Matrix<T, Tk, Dv> v = *numbers<T, Tk, Dv>();
-  Matrix<bool, Tq, Tk> mask = *masks<Tq, Tk>();
-  Matrix<T, Tq, Tk> bias = *biases<T, Tq, Tk>();
-  T sink = (*numbers<T, 1, 1>())[0][0];
+  Matrix<T, Tq, D> q = numbers<T, Tq, D>();
+  Matrix<T, Tk, D> k = numbers<T, Tk, D>();
+  Matrix<T, Tk, Dv> v = numbers<T, Tk, Dv>();
+  Matrix<bool, Tq, Tk> mask = masks<Tq, Tk>();
+  Matrix<T, Tq, Tk> bias = biases<T, Tq, Tk>();
+  T sink = numbers<T, 1, 1>()[0][0];
 
   void judge(const auto& result, const CallParts<T, Tq, Tk>& parts) const {
     const ReferenceRuled exact = reference_attention(rule, q, k, v, parts);

@@ -32,8 +32,8 @@ Matrix<T, 1, N> without_subtraction(const Matrix<T, 1, N>& x) {
 template <class T, size_t N>
 void laws() {
   rc::prop("S21: weights are not negative and sum to one within n u", [] {
-    const auto x = *numbers<T, 3, N>();
-    const auto visible = *masks<3, N>();
+    const auto x = numbers<T, 3, N>();
+    const auto visible = masks<3, N>();
     const auto weights = softmax(x, visible);
     for (size_t i = 0; i < 3; ++i) {
       Real sum;
@@ -48,8 +48,8 @@ void laws() {
     }
   });
   rc::prop("the error is within (n + 2 + a + ln n) u", [] {
-    const auto x = *numbers<T, 1, N>();
-    const auto mask = *masks<1, N>();
+    const auto x = numbers<T, 1, N>();
+    const auto mask = masks<1, N>();
     const auto weights = softmax(x, mask);
     std::vector<Real> scores;
     std::vector<bool> visible;
@@ -60,27 +60,27 @@ void laws() {
         RC_ASSERT(abs(Real(Real(weights[0][j]) - exact.weight[j])) <= softmax_bound<T>(exact, j));
   });
   rc::prop("S17: every visible entry keeps a positive weight unless it underflows", [] {
-    const auto x = *numbers<T, 1, N>();  // within ±16: 32 apart at most
+    const auto x = numbers<T, 1, N>();  // within ±16: 32 apart at most
     const auto weights = softmax(x);
     for (size_t j = 0; j < N; ++j) RC_ASSERT(weights[0][j] > 0);
   });
   rc::prop("a larger score has no smaller weight", [] {
-    const auto x = *numbers<T, 1, N>();
+    const auto x = numbers<T, 1, N>();
     const auto weights = softmax(x);
     for (size_t j = 0; j < N; ++j)
       for (size_t k = 0; k < N; ++k)
         if (x[0][j] >= x[0][k]) RC_ASSERT(weights[0][j] >= weights[0][k]);
   });
   rc::prop("softmax(x + c) = softmax(x), to the bit where x + c is exact", [] {
-    const auto x = *integers<T, 1, N>(1000);
-    const auto c = static_cast<T>(*rc::gen::inRange(-1000000, 1000000));
+    const auto x = integers<T, 1, N>(1000);
+    const auto c = static_cast<T>(integer_in(-1000000, 1000000));
     auto shifted = x;
     for (T& y : shifted[0]) y += c;
     RC_ASSERT(softmax(shifted) == softmax(x));
   });
   rc::prop("shuffled scores have shuffled weights, within the bound of the sum", [] {
-    const auto x = *numbers<T, 1, N>();
-    const auto order = *orders<N>();
+    const auto x = numbers<T, 1, N>();
+    const auto order = order_of(N);
     const auto weights = transpose(softmax(x)),
                shuffled = transpose(softmax(transpose(rows_of(transpose(x), order))));
     for (size_t j = 0; j < N; ++j) {
@@ -139,8 +139,8 @@ T written_sum(const T (&x)[N]) {
 template <class T, size_t N>
 void adds_in_the_written_order() {
   rc::prop("bits of " + std::to_string(N), [] {
-    const auto x = *numbers<T, 1, N>();
-    const auto mask = *masks<1, N>();
+    const auto x = numbers<T, 1, N>();
+    const auto mask = masks<1, N>();
     const auto weights = softmax(x, mask);
     Matrix<T, 1, N> e;
     T largest = -std::numeric_limits<T>::infinity();
@@ -165,7 +165,7 @@ TEST_CASE("the sum of a row is that of its lanes", "[softmax]") {
 // those keys: what was computed with all tokens can be computed again token by token.
 TEST_CASE("hidden entries at the end change no bit", "[softmax]") {
   rc::prop("77 of 150", [] {
-    const auto x = *numbers<float, 1, 150>();
+    const auto x = numbers<float, 1, 150>();
     Matrix<float, 1, 77> head;
     for (size_t j = 0; j < 77; ++j) head[0][j] = x[0][j];
     const auto longer = softmax(x, causal_after(76));

@@ -51,10 +51,10 @@ template <class T, size_t Tq, size_t Tk, size_t D, size_t Dv, size_t tile>
 void laws_of_a_tile() {
   constexpr size_t merges = (Tk + tile - 1) / tile - 1;
   rc::prop("the error is within the bound, whatever is hidden", [] {
-    const auto q = *numbers<T, Tq, D>();
-    const auto k = *numbers<T, Tk, D>();
-    const auto v = *numbers<T, Tk, Dv>();
-    const auto mask = *masks<Tq, Tk>();
+    const auto q = numbers<T, Tq, D>();
+    const auto k = numbers<T, Tk, D>();
+    const auto v = numbers<T, Tk, Dv>();
+    const auto mask = masks<Tq, Tk>();
     const auto judge = [&](const auto& visible) {
       const auto sees_it = [&](size_t i, size_t j) { return sees(visible, i, j); };
       const auto exact = reference_attention(q, k, v, sees_it);
@@ -66,10 +66,10 @@ void laws_of_a_tile() {
     judge(mask);
   });
   rc::prop("hidden keys and values are not read, be they NaN", [] {
-    const Query q{*numbers<T, Tq, D>()};
-    Key k{*numbers<T, Tk, D>()};
-    Value v{*numbers<T, Tk, Dv>()};
-    const auto t = *rc::gen::inRange<size_t>(0, Tk);
+    const Query q{numbers<T, Tq, D>()};
+    Key k{numbers<T, Tk, D>()};
+    Value v{numbers<T, Tk, Dv>()};
+    const auto t = index_below(Tk);
     const auto before = streaming_attention<tile>(q, k, v, causal);
     for (size_t j = t + 1; j < Tk; ++j) {
       for (T& x : k.matrix[j]) x = std::numeric_limits<T>::quiet_NaN();
@@ -80,20 +80,20 @@ void laws_of_a_tile() {
       for (size_t c = 0; c < Dv; ++c) RC_ASSERT(after[i][c] == before[i][c]);
   });
   rc::prop("a row without a key is zeros and ln 0, in the middle of others", [] {
-    const Query q{*numbers<T, Tq, D>()};
-    auto mask = *masks<Tq, Tk>();
-    const auto i = *rc::gen::inRange<size_t>(0, Tq);
+    const Query q{numbers<T, Tq, D>()};
+    auto mask = masks<Tq, Tk>();
+    const auto i = index_below(Tq);
     for (bool& visible : mask[i]) visible = false;
     const auto result = streaming_attention_with_log_sum_exp<tile>(
-        q, Key{*numbers<T, Tk, D>()}, Value{*numbers<T, Tk, Dv>()}, mask);
+        q, Key{numbers<T, Tk, D>()}, Value{numbers<T, Tk, Dv>()}, mask);
     for (T x : result.output[i]) RC_ASSERT(x == T(0));
     RC_ASSERT(result.log_sum_exp[i] == -std::numeric_limits<T>::infinity());
   });
   // The total errs, relatively, by no more than that of attention and 3·u for each merge.
   rc::prop("log-sum-exp is that of attention, but for roundings", [] {
-    const auto q = *numbers<T, Tq, D>();
-    const auto k = *numbers<T, Tk, D>();
-    const Value v{*numbers<T, Tk, Dv>()};
+    const auto q = numbers<T, Tq, D>();
+    const auto k = numbers<T, Tk, D>();
+    const Value v{numbers<T, Tk, Dv>()};
     const auto a = attention_with_log_sum_exp(Query{q}, Key{k}, v, causal);
     const auto b = streaming_attention_with_log_sum_exp<tile>(Query{q}, Key{k}, v, causal);
     const Real u = unit_roundoff<T>;
@@ -112,11 +112,11 @@ void laws_of_merging() {
   constexpr size_t Tq = 3, B = 4, D = 3, Dv = 2;
   using Partial = PartialAttention<T, Tq, Dv>;
   const auto tiles = [] {
-    const Query q{*numbers<T, Tq, D>()};
+    const Query q{numbers<T, Tq, D>()};
     std::vector<Partial> partial;
     for (size_t n = 0; n < 5; ++n)
-      partial.push_back(partial_attention(q, Key{*numbers<T, B, D>()}, Value{*numbers<T, B, Dv>()},
-                                          0, *masks<Tq, B>()));
+      partial.push_back(partial_attention(q, Key{numbers<T, B, D>()}, Value{numbers<T, B, Dv>()}, 0,
+                                          masks<Tq, B>()));
     return partial;
   };
   rc::prop("merge commutes, to the bit, and nothing is neutral", [=] {
@@ -126,12 +126,12 @@ void laws_of_merging() {
     RC_ASSERT(merge(Partial{}, partial[0]) == partial[0]);
   });
   rc::prop("tiles in any order, pairwise or one by one, are within the bound", [] {
-    const auto q = *numbers<T, Tq, D>();
-    const auto k = *numbers<T, 4 * B, D>();
-    const auto v = *numbers<T, 4 * B, Dv>();
-    const auto mask = *masks<Tq, 4 * B>();
+    const auto q = numbers<T, Tq, D>();
+    const auto k = numbers<T, 4 * B, D>();
+    const auto v = numbers<T, 4 * B, Dv>();
+    const auto mask = masks<Tq, 4 * B>();
     std::vector<Partial> partial;
-    for (size_t n : *orders<4>()) {
+    for (size_t n : order_of(4)) {
       Key<T, B, D> tile_k;
       Value<T, B, Dv> tile_v;
       for (size_t j = 0; j < B; ++j) {
@@ -150,9 +150,9 @@ void laws_of_merging() {
            more);
   });
   rc::prop("a tile that holds all keys is attention, to the bit", [] {
-    const Query q{*numbers<T, Tq, D>()};
-    const Key k{*numbers<T, 37, D>()};
-    const Value v{*numbers<T, 37, Dv>()};
+    const Query q{numbers<T, Tq, D>()};
+    const Key k{numbers<T, 37, D>()};
+    const Value v{numbers<T, 37, Dv>()};
     RC_ASSERT(streaming_attention<37>(q, k, v, causal_after(20)) ==
               attention(q, k, v, causal_after(20)));
     RC_ASSERT(streaming_attention<64>(q, k, v) == attention(q, k, v));
@@ -160,8 +160,8 @@ void laws_of_merging() {
   rc::prop("S5: scores from one end of the range to the other", [] {
     constexpr Rule at_the_end{.scale = Scale::of(std::numeric_limits<T>::max())};
     const Query q{matrix({{T(1)}})};
-    const Key k{*integers<T, 6, 1>(1)};
-    const Value v{*integers<T, 6, 1>(20)};
+    const Key k{integers<T, 6, 1>(1)};
+    const Value v{integers<T, 6, 1>(20)};
     const T streamed = streaming_attention<1, at_the_end>(q, k, v)[0][0];
     const T whole = attention<at_the_end>(q, k, v)[0][0];
     // Scores without error, weights 0 or equal: 2·(n + 1)·u·20 for attention, n = 6; and for each
@@ -175,13 +175,13 @@ void laws_of_merging() {
 template <Rule rule, class T>
 void within_the_bound_under_a_rule() {
   constexpr size_t Tq = 3, Tk = 8, D = 4, Dv = 2, tile = 3, merges = 2;
-  const auto q = *numbers<T, Tq, D>();
-  const auto k = *numbers<T, Tk, D>();
-  const auto v = *numbers<T, Tk, Dv>();
-  auto mask = *masks<Tq, Tk>();
+  const auto q = numbers<T, Tq, D>();
+  const auto k = numbers<T, Tk, D>();
+  const auto v = numbers<T, Tk, Dv>();
+  auto mask = masks<Tq, Tk>();
   for (auto& row : mask.entries) row[4] = true;  // no row is empty
-  const auto bias = *numbers<T, Tq, Tk>();
-  const T sink = (*numbers<T, 1, 1>())[0][0];
+  const auto bias = numbers<T, Tq, Tk>();
+  const T sink = numbers<T, 1, 1>()[0][0];
   Real largest;
   for (const auto& row : v.entries)
     for (T x : row)

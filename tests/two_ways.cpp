@@ -130,7 +130,7 @@ void same_bits() {
 template <class T, Rule rule, size_t Tq, size_t Tk, size_t D, size_t Dv, size_t... smaller>
 void tiles(std::index_sequence<smaller...>) {
   const Call<T, Tq, Tk, D, Dv> c;
-  const auto mask = *masks<Tq, Tk>();
+  const auto mask = masks<Tq, Tk>();
   const auto agrees = [&](const auto& streaming) {
     RC_ASSERT(laws::two_ways_agree(streaming, whole<rule>(mask), c.q, c.k, c.v));
   };
@@ -174,7 +174,7 @@ void merges() {
   const Query<T, Tq, D> q{eighths<T, Tq, D>()};
   const auto tile = [&q] {
     return partial_attention<rule>(q, Key{eighths<T, keys, D>()}, Value{eighths<T, keys, Dv>()}, 0,
-                                   *masks<Tq, keys>());
+                                   masks<Tq, keys>());
   };
   const auto a = tile(), b = tile(), c = tile();
   const auto merged = [](const auto& x, const auto& y) { return merge(x, y); };
@@ -191,7 +191,7 @@ void merges() {
 // In exact fractions. Integers have scores that have weights, and few of them small fractions.
 template <size_t R, size_t C>
 Matrix<small_rational, R, C> whole_numbers(int largest) {
-  const auto m = *integers<double, R, C>(largest);
+  const auto m = integers<double, R, C>(largest);
   Matrix<small_rational, R, C> result;
   for (size_t i = 0; i < R; ++i)
     for (size_t j = 0; j < C; ++j) result[i][j] = small_rational(static_cast<int>(m[i][j]));
@@ -206,7 +206,7 @@ struct ExactCall {
 template <Rule rule, size_t... smaller>
 void every_tile_exactly(std::index_sequence<smaller...>) {
   const ExactCall<2, 5> c;
-  const auto mask = *masks<2, 5>();
+  const auto mask = masks<2, 5>();
   const auto attend = [&](const auto& q, const auto& k, const auto& v) {
     return attention<rule>(q, k, v, mask);
   };
@@ -223,7 +223,7 @@ void merges_exactly() {
   const Query<small_rational, 2, 2> q{whole_numbers<2, 2>(1)};
   const auto tile = [&q] {
     return partial_attention<rule>(q, Key{whole_numbers<2, 2>(1)}, Value{whole_numbers<2, 2>(5)}, 0,
-                                   *masks<2, 2>());
+                                   masks<2, 2>());
   };
   const auto a = tile(), b = tile(), c = tile();
   const auto merged = [](const auto& x, const auto& y) { return merge(x, y); };

@@ -66,9 +66,8 @@ class Comparison {
     }
   }
   ~Comparison() {
-    UNSCOPED_INFO("of the bound at most: we " << closest_.template convert_to<double>()
-                                              << ", PyTorch "
-                                              << their_closest_.template convert_to<double>());
+    UNSCOPED_INFO("of the bound at most: we " << static_cast<double>(closest_) << ", PyTorch "
+                                              << static_cast<double>(their_closest_));
     CHECK(closest_ > Real(0.01));
     CHECK(their_closest_ > Real(0.01));
   }
