@@ -179,7 +179,8 @@ constexpr void weigh_values_together(const T (*weight)[Tk], const Matrix<T, Tk, 
   if (common.begin >= common.end) common = {.begin = Tk, .end = Tk};
   for (size_t j = 0; j < common.begin; j += 8)
     for (size_t r = 0; r < Rows; ++r)
-      if (j + 8 <= common.begin && (is_same_type<Counted, Everything> || span[r].holds(j, 8)))
+      if (Tk >= 8 && j + 8 <= common.begin &&
+          (is_same_type<Counted, Everything> || span[r].holds(j, 8)))
         add_eight_rows(weight[r] + j, value.entries + j, output.entries[first + r]);
       else
         for (size_t k = j < span[r].begin ? span[r].begin : j;
