@@ -3,7 +3,7 @@
 
 // Catch2, whichever of 2 and 3 is installed, with RapidCheck's properties inside it. This stands
 // for rapidcheck/catch.h, which compiles all of a property's trying, shrinking and reporting anew
-// for each (0.3 s): here it is compiled once, in compiled_once/property.cpp.
+// for each (0.1 s): here it is compiled once, in compiled_once/property.cpp.
 #pragma once
 #if __has_include(<catch2/catch_test_macros.hpp>)
 #include <catch2/catch_approx.hpp>

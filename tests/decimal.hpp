@@ -3,7 +3,7 @@
 
 // Decimal<digits>: Boost.Multiprecision's binary floating point of at least so many decimal digits,
 // 50 or 100, rounded to nearest. Its templates are compiled once, in compiled_once/decimal.cpp, not
-// in each test: they take three seconds to read alone.
+// in each test: they take a second and a half to read alone.
 #pragma once
 #include <concepts>
 #include <iosfwd>
