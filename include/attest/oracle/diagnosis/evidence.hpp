@@ -125,6 +125,7 @@ class Evidence {
         right_rows_(right_, claim, rounds_, shared_) {
     std::vector<RowIndex> chosen = choose(report, work);
     for (const RowIndex& at : chosen) add(at);
+    right_rows_.release();
     // failing rows first, in order
     rows = ordered(std::move(rows), [](const EvidenceRow& row) { return !row.fails; });
     failing = static_cast<std::size_t>(
@@ -179,6 +180,7 @@ class Evidence {
       } else {
         evidence_.right_rows_.compute(row.at);
         rows_.compute(row.at, evidence_.right_rows_, place_.keys);
+        evidence_.right_rows_.release();
       }
       expected_.take(evidence_.problem_, rows_);
       return by(row, expected_);

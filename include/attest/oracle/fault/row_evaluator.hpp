@@ -21,10 +21,39 @@
 
 namespace attest::oracle {
 
-// Keys and values of one head, read once.
+// Keys and values of one head.
 struct HeadRows {
   std::vector<double> keys, values, key_norms;
   bool finite = true;
+};
+
+// Heads that were read, kept while there is room: those of a long call are read again unless
+// somebody uses them still.
+class HeadRowsKept {
+ public:
+  static constexpr std::size_t room = std::size_t{32} << 20;  // bytes
+  using Place = std::pair<std::size_t, std::size_t>;          // batch and head
+
+  static std::size_t bytes(const Problem& problem) {
+    return problem.given_keys() * (problem.width() + problem.value_width()) * sizeof(double);
+  }
+  // Null: it must be read.
+  std::shared_ptr<const HeadRows> find(Place place) const {
+    const auto found = known_.find(place);
+    return found == known_.end() ? nullptr : found->second.lock();
+  }
+  // Before `bytes` more are read.
+  void make_room(std::size_t bytes) {
+    if ((kept_.size() + 1) * bytes > room) kept_.clear();
+  }
+  void keep(Place place, std::shared_ptr<const HeadRows> rows) {
+    known_[place] = rows;
+    kept_.push_back(std::move(rows));
+  }
+
+ private:
+  std::map<Place, std::weak_ptr<const HeadRows>> known_;
+  std::vector<std::shared_ptr<const HeadRows>> kept_;
 };
 
 class SharedRows {
@@ -38,11 +67,14 @@ class SharedRows {
            (!problem_.past_key || (same(*problem_.past_key, *other.past_key) &&
                                    same(*problem_.past_value, *other.past_value)));
   }
-  const HeadRows& of(std::size_t batch, std::size_t head) {
-    std::unique_ptr<HeadRows>& found = heads_[{batch, head}];
-    if (!found) found = std::make_unique<HeadRows>(read(problem_, batch, head));
-    return *found;
+  std::shared_ptr<const HeadRows> of(std::size_t batch, std::size_t head) {
+    if (auto found = heads_.find({batch, head})) return found;
+    make_room();
+    auto rows = std::make_shared<const HeadRows>(read(problem_, batch, head));
+    heads_.keep({batch, head}, rows);
+    return rows;
   }
+  void make_room() { heads_.make_room(HeadRowsKept::bytes(problem_)); }
   static HeadRows read(const Problem& problem, std::size_t batch, std::size_t head) {
     const std::size_t keys = problem.given_keys(), d = problem.width(), dv = problem.value_width();
     HeadRows rows;
@@ -77,7 +109,7 @@ class SharedRows {
   }
 
   const Problem problem_;
-  std::map<std::pair<std::size_t, std::size_t>, std::unique_ptr<HeadRows>> heads_;
+  HeadRowsKept heads_;
 };
 
 namespace detail {
@@ -145,7 +177,11 @@ class RowEvaluator {
     exact_format_ = claim_.accumulate.precision < formats::float64.precision ? &claim_.accumulate
                                                                              : &formats::float32;
     same_rows_ = !of.steps.key && !of.steps.value && !of.steps.on_key && !of.steps.on_value;
-    if (!shared_ || !shared_->holds(of.problem)) shared_ = std::make_shared<SharedRows>(of.problem);
+    if (shared_ && !shared_->holds(of.problem)) {
+      shared_->make_room();
+      shared_ = nullptr;
+    }
+    if (!shared_) shared_ = std::make_shared<SharedRows>(of.problem);
   }
 
   KeyRow row;
@@ -160,6 +196,11 @@ class RowEvaluator {
   const Implementation& implementation() const { return of_; }
   const std::vector<double>& query() const { return query_; }
   const HeadRows& key_rows() const { return *key_rows_; }
+  // Lets go of the head of the row computed last; what was computed stays.
+  void release() {
+    key_rows_.reset();
+    value_rows_.reset();
+  }
   RowIndex score_place() const { return score_place_; }
 
   void compute(RowIndex place) {
@@ -203,8 +244,9 @@ class RowEvaluator {
         steps.key_head ? steps.key_head(p, at.head) : p.key_value_head_of(at.head);
     const std::size_t value_head = steps.value_head ? steps.value_head(p, own_place_.head)
                                                     : p.key_value_head_of(own_place_.head);
-    key_rows_ = &rows_of(at.batch, key_head);
-    value_rows_ = &rows_of(own_place_.batch, value_head);
+    release();
+    key_rows_ = rows_of(at.batch, key_head);
+    value_rows_ = rows_of(own_place_.batch, value_head);
     double query_norm = 0;
     bool finite = key_rows_->finite && value_rows_->finite;
     for (const double x : query_) {
@@ -270,32 +312,34 @@ class RowEvaluator {
  private:
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 
-  const HeadRows& rows_of(std::size_t batch, std::size_t head) {
+  std::shared_ptr<const HeadRows> rows_of(std::size_t batch, std::size_t head) {
     if (same_rows_) return shared_->of(batch, head);
-    std::unique_ptr<HeadRows>& found = own_rows_[{batch, head}];
-    if (found) return *found;
+    if (auto found = own_rows_.find({batch, head})) return found;
     const Problem& p = of_.problem;
+    shared_->make_room();
+    own_rows_.make_room(HeadRowsKept::bytes(p));
     const Steps& steps = of_.steps;
     const std::size_t keys = p.given_keys(), d = p.width(), dv = p.value_width();
-    found = std::make_unique<HeadRows>();
-    found->keys.resize(keys * d);
-    found->values.resize(keys * dv);
+    const auto rows = std::make_shared<HeadRows>();
+    rows->keys.resize(keys * d);
+    rows->values.resize(keys * dv);
     std::vector<double> key(d), value(dv);
     for (std::size_t j = 0; j < keys; ++j) {
       RowIndex from{batch, head, j};
       if (steps.key) from = steps.key(p, from);
       read(p, from, true, key);
       if (steps.on_key) steps.on_key(key, static_cast<long>(j));
-      std::copy(key.begin(), key.end(), found->keys.begin() + static_cast<std::ptrdiff_t>(j * d));
+      std::copy(key.begin(), key.end(), rows->keys.begin() + static_cast<std::ptrdiff_t>(j * d));
       from = {batch, head, j};
       if (steps.value) from = steps.value(p, from);
       read(p, from, false, value);
       if (steps.on_value) steps.on_value(value, {batch, head, j});
       std::copy(value.begin(), value.end(),
-                found->values.begin() + static_cast<std::ptrdiff_t>(j * dv));
+                rows->values.begin() + static_cast<std::ptrdiff_t>(j * dv));
     }
-    SharedRows::finish(*found, keys, d);
-    return *found;
+    SharedRows::finish(*rows, keys, d);
+    own_rows_.keep({batch, head}, rows);
+    return rows;
   }
   void read(const Problem& p, const RowIndex& from, bool key, std::vector<double>& to) {
     if (from.row >= p.given_keys() || from.batch >= p.batches() ||
@@ -303,10 +347,10 @@ class RowEvaluator {
       std::fill(to.begin(), to.end(), 0.0);
       return;
     }
-    const HeadRows& rows = shared_->of(from.batch, from.head);
-    const std::vector<double>& numbers = key ? rows.keys : rows.values;
-    std::copy_n(numbers.begin() + static_cast<std::ptrdiff_t>(from.row * to.size()), to.size(),
-                to.begin());
+    if (key)
+      p.read_key(from.batch, from.head, from.row, to.data());
+    else
+      p.read_value(from.batch, from.head, from.row, to.data());
   }
 
   double product(const double* k) const {
@@ -706,9 +750,8 @@ class RowEvaluator {
   double scale_ = 1;
   RowIndex place_, own_place_, score_place_;
   std::vector<double> query_, sizes_;
-  const HeadRows* key_rows_ = nullptr;
-  const HeadRows* value_rows_ = nullptr;
-  std::map<std::pair<std::size_t, std::size_t>, std::unique_ptr<HeadRows>> own_rows_;
+  std::shared_ptr<const HeadRows> key_rows_, value_rows_;
+  HeadRowsKept own_rows_;
   RowIndex columns_of_{};
   std::vector<double> column_maxima_, column_sums_;
 };
