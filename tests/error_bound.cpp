@@ -11,26 +11,13 @@
 #include <string>
 
 #include "reference_rule.hpp"
+#include "rounded_matrix.hpp"
 
 namespace {
 using namespace attest;
 using namespace tests;
 
 // Numbers that a format of few bits holds: random ones, rounded to it.
-template <class T, size_t R, size_t C>
-Matrix<T, R, C> rounded(const Matrix<double, R, C>& m) {
-  Matrix<T, R, C> result;
-  for (size_t i = 0; i < R; ++i)
-    for (size_t j = 0; j < C; ++j) result[i][j] = T(m[i][j]);
-  return result;
-}
-template <class T, size_t R, size_t C>
-Matrix<double, R, C> widened(const Matrix<T, R, C>& m) {
-  Matrix<double, R, C> result;
-  for (size_t i = 0; i < R; ++i)
-    for (size_t j = 0; j < C; ++j) result[i][j] = static_cast<double>(m[i][j]);
-  return result;
-}
 template <class T, size_t R, size_t C>
 Matrix<T, R, C> random_numbers(double magnitude) {
   return rounded<T>(magnitude * numbers<double, R, C>());

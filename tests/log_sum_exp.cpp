@@ -11,25 +11,11 @@
 #include <limits>
 
 #include "reference_rule.hpp"
+#include "rounded_matrix.hpp"
 
 namespace {
 using namespace attest;
 using namespace tests;
-
-template <class T, size_t R, size_t C>
-Matrix<T, R, C> rounded(const Matrix<double, R, C>& m, double magnitude) {
-  Matrix<T, R, C> result;
-  for (size_t i = 0; i < R; ++i)
-    for (size_t j = 0; j < C; ++j) result[i][j] = T(magnitude * m[i][j]);
-  return result;
-}
-template <class T, size_t R, size_t C>
-Matrix<double, R, C> widened(const Matrix<T, R, C>& m) {
-  Matrix<double, R, C> result;
-  for (size_t i = 0; i < R; ++i)
-    for (size_t j = 0; j < C; ++j) result[i][j] = static_cast<double>(m[i][j]);
-  return result;
-}
 
 // With ε the largest error of a score, a the largest distance of one from the maximum and n keys:
 // each exponential is off by (1 + u)·e^{u·(a + 2·ε)} and by half a unit, the sum by (1 + u)^{n−1},
@@ -37,9 +23,9 @@ Matrix<double, R, C> widened(const Matrix<T, R, C>& m) {
 // themselves.
 template <class T>
 void is_within_its_bound(double magnitude) {
-  const auto q = rounded<T>(numbers<double, 2, 3>(), magnitude);
-  const auto k = rounded<T>(numbers<double, 4, 3>(), magnitude);
-  const auto v = rounded<T>(numbers<double, 4, 1>(), magnitude);
+  const auto q = rounded<T>(magnitude * numbers<double, 2, 3>());
+  const auto k = rounded<T>(magnitude * numbers<double, 4, 3>());
+  const auto v = rounded<T>(magnitude * numbers<double, 4, 1>());
   const auto mask = masks<2, 4>();
   const auto result = attention_with_log_sum_exp(Query{q}, Key{k}, Value{v}, mask);
   const ReferenceRuled exact = reference_attention(Rule{}, widened(q), widened(k), widened(v),
