@@ -324,6 +324,63 @@ static_assert(with_alibi.query[0] == two_keys(matrix({{1.}, {2.}}), Alibi{0x1p-4
                   with_alibi.query[1] == two_keys(matrix({{-1.}, {1.}}), Alibi{0x1p-8}).query,
               "ALiBi: the heads of two have slopes 2^-4 and 2^-8");
 
+// S12: in a batch. Two sequences, each with queries of its own; what else each has is its own or
+// the one that both share, and what both share has the sum.
+constexpr Heads other_queries{queries[2], queries[0], queries[3], queries[1]};
+constexpr Heads other_d_outputs{d_outputs[1], d_outputs[3], d_outputs[0], d_outputs[2]};
+constexpr Batch two_queries{queries, other_queries};
+constexpr Batch two_d_outputs{d_outputs, other_d_outputs};
+constexpr Batch two_sinks{sinks, Heads{sinks[3], sinks[3], sinks[0], sinks[1]}};
+constexpr auto two_biases = Batch{shared, Rational(-2) * shared};
+constexpr Heads other_values{values[1], values[0]};
+template <class K_, class V_, class B_, class S_>
+constexpr auto of_second_element(const K_& key, const V_& value, const B_& bias, const S_& sink) {
+  return attention_gradient<unscaled>(other_queries, key, value, other_d_outputs, everything, bias,
+                                      sink);
+}
+constexpr auto own = attention_gradient<unscaled>(
+    two_queries, Batch{keys, keys}, Batch{values, other_values}, two_d_outputs,
+    Batch{everything, everything}, two_biases, two_sinks);
+constexpr auto second = of_second_element(keys, other_values, two_biases[1], two_sinks[1]);
+static_assert(own.query == Batch{blocked.query, second.query} &&
+                  own.key == Batch{blocked.key, second.key} &&
+                  own.value == Batch{blocked.value, second.value} &&
+                  own.bias == Batch{blocked.bias, second.bias} &&
+                  own.sink == Batch{blocked.sink, second.sink},
+              "S12: each sequence has the gradient it has alone");
+constexpr auto of_shared = attention_gradient<unscaled>(two_queries, keys, values, two_d_outputs,
+                                                        everything, shared, sinks);
+constexpr auto second_of_shared = of_second_element(keys, values, shared, sinks);
+static_assert(of_shared.query == Batch{blocked.query, second_of_shared.query} &&
+                  of_shared.key == Heads{blocked.key[0] + second_of_shared.key[0],
+                                         blocked.key[1] + second_of_shared.key[1]} &&
+                  of_shared.value == Heads{blocked.value[0] + second_of_shared.value[0],
+                                           blocked.value[1] + second_of_shared.value[1]} &&
+                  of_shared.bias == blocked.bias + second_of_shared.bias &&
+                  of_shared.sink == Heads{blocked.sink[0] + second_of_shared.sink[0],
+                                          blocked.sink[1] + second_of_shared.sink[1],
+                                          blocked.sink[2] + second_of_shared.sink[2],
+                                          blocked.sink[3] + second_of_shared.sink[3]},
+              "S12: what the sequences share has the sum of theirs");
+constexpr auto without_heads = attention_gradient<unscaled>(
+    Batch{queries[0], queries[1]}, keys[0], Batch{values[0], values[1]},
+    Batch{d_outputs[0], d_outputs[1]}, everything, two_biases, Batch{sinks[0], sinks[1]});
+constexpr auto alone_of_second = attention_gradient<unscaled>(
+    queries[1], keys[0], values[1], d_outputs[1], everything, two_biases[1], sinks[1]);
+static_assert(without_heads.query[1] == alone_of_second.query &&
+                  without_heads.key == alone<0, 0>.key + alone_of_second.key &&
+                  without_heads.value == Batch{alone<0, 0>.value, alone_of_second.value} &&
+                  without_heads.bias[1] == alone_of_second.bias &&
+                  without_heads.sink == Batch{alone<0, 0>.sink, alone_of_second.sink},
+              "S12: without heads");
+constexpr auto batch_with_alibi = attention_gradient<Rule{.alibi = true}>(
+    Batch{Heads{two, two}}, Heads{Key{matrix({{1., 1.}, {0.5, -1.}})}},
+    Batch{Heads{Value{matrix({{3.}, {-1.}})}}},
+    Batch{Heads{matrix({{1.}, {2.}}), matrix({{-1.}, {1.}})}});
+static_assert(batch_with_alibi.query[0] == with_alibi.query &&
+                  batch_with_alibi.key == with_alibi.key,
+              "S12: the slope of each head");
+
 // Differences. Under a change h of one input the output is a mean under exponential weights, whose
 // derivatives are joint cumulants: with X the most that a score changes per h, y_j = d_output·v_j
 // in a range of R, l the log-sum-exp, m the queries, the third derivative of Σ d_output·o + d_l·l
@@ -480,6 +537,19 @@ static_assert(!can_differentiate_attention<Q8, K8, V3, Matrix<float, 5, 8>> &&
                   !can_differentiate_attention<Q8, K8, V3, OutputAndLogSumExp<float, 5, 8>>,
               "d_output has the shape of the output");
 static_assert(!can_differentiate_attention<K8, Q8, V3, Matrix<float, 5, 3>>, "S16: roles");
+using G3 = Matrix<float, 5, 3>;
+static_assert(
+    can_differentiate_attention_in_batch<Batch<Q8, 2>, K8, Batch<V3, 2>, Batch<G3, 2>> &&
+        !can_differentiate_attention_in_batch<Batch<Q8, 2>, K8, V3, Batch<G3, 3>> &&
+        !can_differentiate_attention_in_batch<Batch<Q8, 2>, Batch<K8, 3>, V3, Batch<G3, 2>> &&
+        !can_differentiate_attention_in_batch<Batch<Q8, 2>, K8, V3, Batch<Matrix<float, 5, 8>, 2>>,
+    "an output, and so its gradient, for each sequence");
+template <class G>
+concept differentiable_in_one_head = can_differentiate_attention_in_batch < Batch < Heads<Q8, 1>,
+2 >, Heads<K8, 1>, Heads<V3, 1>, Batch < G, 2 >> ;
+static_assert(differentiable_in_one_head<Heads<G3, 1>> && !differentiable_in_one_head<G3> &&
+                  !differentiable_in_one_head<Heads<G3, 2>>,
+              "in heads where the queries are");
 template <size_t Hq, size_t Hk, size_t Hg>
 concept differentiable_heads =
     can_differentiate_attention_in_heads<Heads<Q8, Hq>, Heads<K8, Hk>, Heads<V3, Hk>,
@@ -489,7 +559,8 @@ static_assert(differentiable_heads<4, 2, 4> && !differentiable_heads<4, 2, 2> &&
               "an output, and so its gradient, for each query head");
 static_assert(std::is_same_v<decltype(plain.sink), NoSink> &&
                   std::is_same_v<decltype(gradient().sink), Rational> &&
-                  std::is_same_v<decltype(of_second.bias), NoBias>,
+                  std::is_same_v<decltype(of_second.bias), NoBias> &&
+                  std::is_same_v<decltype(batch_with_alibi.bias), NoBias>,
               "what was not given has no gradient");
 
 }  // namespace

@@ -148,6 +148,15 @@ static_assert(attention<unscaled>(q, k, v, everything, bias, sinks)[3] ==
 static_assert(attention<unscaled>(q, k, v, everything, bias[2], sinks[3])[1] ==
                   attention<unscaled>(q[1], k[0], v[0], everything, bias[2], sinks[3]),
               "a bias and a sink for all");
+static_assert(attention_scores<unscaled>(q, k) == Heads{attention_scores<unscaled>(q[0], k[0]),
+                                                        attention_scores<unscaled>(q[1], k[0]),
+                                                        attention_scores<unscaled>(q[2], k[1]),
+                                                        attention_scores<unscaled>(q[3], k[1])} &&
+                  attention_scores<tiled>(q, k, bias)[2] ==
+                      attention_scores<unscaled>(q[2], k[0], bias[2]) &&
+                  attention_scores<tiled>(q, k, bias[1])[3] ==
+                      attention_scores<unscaled>(q[3], k[1], bias[1]),
+              "S11: scores of each head, with a bias for each or for all");
 static_assert(attention_weights<unscaled>(q, k, masks, bias, sinks)[2] * v[1].matrix ==
                   attention<unscaled>(q, k, v, masks, bias, sinks)[2],
               "outputs are weights times values, head by head");
@@ -165,6 +174,9 @@ static_assert(sloped[0] == attention(qf[0], kf[0], vf[0], causal, Alibi{0x1p-2f}
                   sloped[3] == attention(qf[3], kf[1], vf[1], causal, Alibi{0x1p-8f}),
               "the slope of head h of four");
 static_assert(sloped[0] != attention(qf[0], kf[0], vf[0], causal, Alibi{0x1p-8f}));
+static_assert(attention_scores<with_alibi>(qf, kf)[3] ==
+                  attention_scores(qf[3], kf[1], Alibi{0x1p-8f}),
+              "the slope of the last head, in scores");
 
 // Log-sum-exp and output of a head are those it has alone.
 constexpr auto both = attention_with_log_sum_exp(qf, kf, vf, causal);
@@ -207,6 +219,14 @@ static_assert(attention_weights<unscaled>(queries, keys, Batch{masks, masks}, bi
                                               Batch{triangle, first_only})[1] ==
                       attention_weights<unscaled>(q[1], k[0], first_only),
               "S12: weights too");
+constexpr auto scores = attention_scores<unscaled>(queries, keys, bias);
+static_assert(std::is_same_v<decltype(scores), const Batch<Heads<Matrix<Rational, 3, 3>, 4>, 2>>,
+              "S12: (batch, heads, queries, keys)");
+static_assert(scores[0][3] == attention_scores<unscaled>(queries[0][3], keys[0][1], bias[3]) &&
+                  scores[1][0] == attention_scores<unscaled>(queries[1][0], keys[1][0], bias[0]) &&
+                  attention_scores<unscaled>(Batch{q[0], q[1]}, k[0], Batch{bias[0], bias[2]})[1] ==
+                      attention_scores<unscaled>(q[1], k[0], bias[2]),
+              "S12: and scores");
 
 // What does not fit.
 static_assert(can_attend_in_heads<Heads<Q, 6>, Heads<K, 2>, Heads<V, 2>>);
@@ -234,6 +254,13 @@ static_assert(
     !can_attend_in_batch<Batch<Q, 2>, Batch<Heads<K, 1>, 2>, Batch<Heads<V, 1>, 2>> &&
         !can_attend_in_batch<Batch<Q, 2>, Batch<K, 2>, Batch<V, 2>, Heads<Matrix<bool, 3, 3>, 1>>,
     "heads of some parts, where the queries have none");
+static_assert(
+    can_score_in_heads<Heads<Q, 4>, Heads<K, 2>> && !can_score_in_heads<Heads<Q, 4>, Heads<K, 3>> &&
+        !can_score_in_heads<Heads<Q, 4>, Heads<K, 2>, Everything, Heads<Matrix<Rational, 3, 3>, 2>>,
+    "scores of heads that do not agree");
+static_assert(can_score_in_batch<Batch<Q, 2>, K> && !can_score_in_batch<Batch<Q, 2>, Batch<K, 3>> &&
+                  !can_score_in_batch<Batch<Q, 2>, Batch<Heads<K, 1>, 2>>,
+              "nor of a batch");
 template <class M, size_t H>
 concept can_split = requires(const M& m) {
   split_heads<H>(m);

@@ -7,6 +7,7 @@
 #include <attest/exact.hpp>
 #include <attest/streaming.hpp>
 #include <limits>
+#include <type_traits>
 
 namespace {
 using namespace attest;
@@ -232,6 +233,37 @@ static_assert(
         finish_with_log_sum_exp(tile_of_heads[1], Sink{2.f}).log_sum_exp[0],
     "log-sum-exp too");
 
+// S12: a batch meets tiles as its elements do, with heads and without, with parts of its own or
+// shared.
+constexpr Batch two_four_q{four_q, Heads{four_q[3], four_q[2], four_q[1], four_q[0]}};
+constexpr Batch two_v_shifted{part_of<4>(two_v, 0), part_of<4>(two_v, 2)};
+constexpr auto batch_of_first =
+    partial_attention<unscaled>(two_four_q, part_of<4>(two_k, 0), two_v_shifted);
+constexpr auto batch_of_last =
+    partial_attention<unscaled>(two_four_q, part_of<2>(two_k, 4), part_of<2>(two_v, 4), 4);
+static_assert(std::is_same_v<decltype(batch_of_first), const Batch<Heads<Partial, 4>, 2>>,
+              "S12: a partial result for each query head of each sequence");
+static_assert(batch_of_first[1] == partial_attention<unscaled>(two_four_q[1], part_of<4>(two_k, 0),
+                                                               two_v_shifted[1]) &&
+                  batch_of_last[1] == partial_attention<unscaled>(two_four_q[1],
+                                                                  part_of<2>(two_k, 4),
+                                                                  part_of<2>(two_v, 4), 4),
+              "S12: that which it has alone");
+constexpr auto batch_of_all = merge(batch_of_first, batch_of_last);
+static_assert(batch_of_all == Batch{merge(batch_of_first[0], batch_of_last[0]),
+                                    merge(batch_of_first[1], batch_of_last[1])} &&
+                  finish<unscaled>(batch_of_all, four_sinks)[0] ==
+                      attention<unscaled>(four_q, two_k, two_v, everything, no_bias, four_sinks) &&
+                  finish<unscaled>(batch_of_all, Batch{sink, Sink{Rational(-2)}})[1] ==
+                      finish<unscaled>(batch_of_all[1], Sink{Rational(-2)}),
+              "S12: merged and finished, each for itself");
+constexpr auto without_heads =
+    partial_attention(two_q, kf, Batch{vf, vf}, 2, Batch{second_half, second_half});
+static_assert(without_heads[1] == partial_attention(two_q[1], kf, vf, 2, second_half) &&
+                  finish_with_log_sum_exp(without_heads, Sink{1.f})[0].log_sum_exp[1] ==
+                      finish_with_log_sum_exp(without_heads[0], Sink{1.f}).log_sum_exp[1],
+              "S12: without heads, with log-sum-exp");
+
 // A tile knows its place among the keys: ALiBi measures from there. And what has met no key is
 // nothing, whatever a rule returns for it in the end.
 constexpr auto two_keys_on = matrix({{-2 * 0x1p-8f, -3 * 0x1p-8f, -4 * 0x1p-8f, -5 * 0x1p-8f},
@@ -255,6 +287,13 @@ template <Rule rule>
 concept can_finish = requires(const PartialAttention<float, 1, 1>& partial) {
   finish<rule>(partial);
 };
+template <size_t sinks>
+concept can_finish_with_sinks = requires(const Batch<PartialAttention<float, 1, 1>, 2>& partial,
+                                         const Batch<Sink<float>, sinks>& sink_each) {
+  finish(partial, sink_each);
+  finish_with_log_sum_exp(partial, sink_each);
+};
+static_assert(can_finish_with_sinks<2> && !can_finish_with_sinks<3>, "a sink for each sequence");
 static_assert(can_finish<unscaled> && !can_finish<mean_of_all>,
               "the mean of all values is not in a partial result");
 

@@ -134,22 +134,27 @@ constexpr TokensHeld tokens_of(const RollingKeyValueCache<T, W, D, Dv>& cache) {
   return {cache.held(), cache.held() < W ? 0 : cache.next_row(), W};
 }
 
-// The attention of head h of H to a cache; each row's denominator, and its output, zeros before.
+// How many tokens came before the first of these queries.
+template <class Cache>
+constexpr long tokens_before(const Cache& cache, size_t queries) {
+  return static_cast<long>(cache.held()) - static_cast<long>(queries);
+}
+
+// The output, all zeros before; keep(i, denominator) is told what the weights of row i were divided
+// by.
 template <Rule rule, class T, size_t Tq, size_t D, size_t Dv, class Cache, class Visible,
-          class Bias, class Sink>
+          class Bias, class Sink, class Keep>
 constexpr void attend_to_cache(const Query<T, Tq, D>& query, const Cache& cache,
                                const Visible& mask, const Bias& given_bias, const Sink& sink,
-                               size_t h, size_t heads, SoftmaxDenominator<T> (&denominator)[Tq],
-                               Matrix<T, Tq, Dv>& output) {
+                               Matrix<T, Tq, Dv>& output, const Keep& keep) {
   const auto tokens = tokens_of(cache);
-  const long earlier_keys = static_cast<long>(cache.held()) - static_cast<long>(Tq);
-  const auto& bias = bias_of_head<rule, T>(given_bias, h, heads, earlier_keys);
+  const long earlier_keys = tokens_before(cache, Tq);
+  const auto& bias = bias_of_head<rule, T>(given_bias, 0, 1, earlier_keys);
   const auto& visible = visible_to_rule<rule>(mask, bias, earlier_keys);
   for (size_t i = 0; i < Tq; ++i) {
     T weight[Cache::slots]{};
-    denominator[i] =
-        attend_to<rule>(tokens, query.matrix.entries[i], cache.key.matrix, cache.value.matrix,
-                        visible, bias, sink, i, weight, output.entries[i]);
+    keep(i, attend_to<rule>(tokens, query.matrix.entries[i], cache.key.matrix, cache.value.matrix,
+                            visible, bias, sink, i, weight, output.entries[i]));
   }
 }
 
@@ -168,8 +173,7 @@ constexpr auto attention(const Q& query, const Cache& cache, const Visible& mask
                          const Bias& bias = {}, const Sink& sink = {}) {
   using T = typename Q::value_type;
   Matrix<T, Q::rows, Cache::value_type::columns> output;
-  SoftmaxDenominator<T> denominator[Q::rows]{};
-  attend_to_cache<rule>(query, cache, mask, bias, sink, 0, 1, denominator, output);
+  attend_to_cache<rule>(query, cache, mask, bias, sink, output, [](size_t, const auto&) {});
   return output;
 }
 
@@ -182,27 +186,34 @@ constexpr auto attention_with_log_sum_exp(const Q& query, const Cache& cache,
                                           const Sink& sink = {}) {
   using T = typename Q::value_type;
   OutputAndLogSumExp<T, Q::rows, Cache::value_type::columns> result;
-  SoftmaxDenominator<T> denominator[Q::rows]{};
-  attend_to_cache<rule>(query, cache, mask, bias, sink, 0, 1, denominator, result.output);
-  for (size_t i = 0; i < Q::rows; ++i) result.log_sum_exp[i] = log_sum_exp<rule>(denominator[i]);
+  attend_to_cache<rule>(query, cache, mask, bias, sink, result.output,
+                        [&](size_t i, const SoftmaxDenominator<T>& denominator) {
+                          result.log_sum_exp[i] = log_sum_exp<rule>(denominator);
+                        });
   return result;
 }
 
 // In heads, a cache for each key/value head.
+template <Rule rule, class Q, size_t Hq, class Cache, size_t Hk, class Visible, class Bias,
+          class Sink, class Attend>
+constexpr auto for_each_head(const Heads<Q, Hq>& query, const Heads<Cache, Hk>& cache,
+                             const Visible& mask, const Bias& bias, const Sink& sink,
+                             const Attend& attend) {
+  return for_each_query_head<rule, Hq, Hk>([&](size_t h, size_t read) {
+    return attend(query.head[h], cache.head[read], part_of_head(mask, h),
+                  bias_of_head<rule, typename Q::value_type>(
+                      part_of_head(bias, h), h, Hq, tokens_before(cache.head[read], Q::rows)),
+                  part_of_head(sink, h));
+  });
+}
 template <Rule rule = Rule{}, class Q, size_t Hq, class Cache, size_t Hk,
           class Visible = Everything, class Bias = NoBias, class Sink = NoSink>
 requires can_attend_to_caches<rule, Heads<Q, Hq>, Heads<Cache, Hk>, Visible, Bias, Sink>
 constexpr auto attention(const Heads<Q, Hq>& query, const Heads<Cache, Hk>& cache,
                          const Visible& mask = {}, const Bias& bias = {}, const Sink& sink = {}) {
-  using T = typename Q::value_type;
-  Heads<Matrix<T, Q::rows, Cache::value_type::columns>, Hq> output;
-  for (size_t h = 0; h < Hq; ++h) {
-    SoftmaxDenominator<T> denominator[Q::rows]{};
-    attend_to_cache<rule>(query.head[h], cache.head[key_value_head(rule.head_map, h, Hq, Hk)],
-                          part_of_head(mask, h), part_of_head(bias, h), part_of_head(sink, h), h,
-                          Hq, denominator, output.head[h]);
-  }
-  return output;
+  return for_each_head<rule>(query, cache, mask, bias, sink, [](const auto&... parts) {
+    return attention<without_alibi(rule)>(parts...);
+  });
 }
 template <Rule rule = Rule{}, class Q, size_t Hq, class Cache, size_t Hk,
           class Visible = Everything, class Bias = NoBias, class Sink = NoSink>
@@ -211,17 +222,9 @@ requires can_attend_to_caches<rule, Heads<Q, Hq>, Heads<Cache, Hk>, Visible, Bia
 constexpr auto attention_with_log_sum_exp(const Heads<Q, Hq>& query, const Heads<Cache, Hk>& cache,
                                           const Visible& mask = {}, const Bias& bias = {},
                                           const Sink& sink = {}) {
-  using T = typename Q::value_type;
-  Heads<OutputAndLogSumExp<T, Q::rows, Cache::value_type::columns>, Hq> result;
-  for (size_t h = 0; h < Hq; ++h) {
-    SoftmaxDenominator<T> denominator[Q::rows]{};
-    attend_to_cache<rule>(query.head[h], cache.head[key_value_head(rule.head_map, h, Hq, Hk)],
-                          part_of_head(mask, h), part_of_head(bias, h), part_of_head(sink, h), h,
-                          Hq, denominator, result.head[h].output);
-    for (size_t i = 0; i < Q::rows; ++i)
-      result.head[h].log_sum_exp[i] = log_sum_exp<rule>(denominator[i]);
-  }
-  return result;
+  return for_each_head<rule>(query, cache, mask, bias, sink, [](const auto&... parts) {
+    return attention_with_log_sum_exp<without_alibi(rule)>(parts...);
+  });
 }
 
 // In a batch, a cache for each sequence, or one for each of its key/value heads; or one that all

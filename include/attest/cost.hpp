@@ -230,71 +230,60 @@ constexpr Cost attention_cost(const Q&, const Cache& cache, const Visible& mask 
   return cost_from_cache<rule, Q, Cache, Visible, Bias, Sink>(cache.held(), mask, bias);
 }
 
-// Of heads: the sum of all. They are met one after the other: the state of a tile is that of one,
-// that of a cache is all caches.
+// Of heads and of a batch: the sum of all. They are met one after the other: the state of a tile is
+// that of one, that of a cache is all caches.
+template <size_t N>
+constexpr Cost sum_of(const Cost (&costs)[N]) {
+  Cost sum;
+  for (const Cost& cost : costs) sum = sum + cost;
+  return sum;
+}
 template <Rule rule = Rule{}, class Q, size_t Hq, class K, size_t Hk, class V, size_t Hv,
           class Visible = Everything, class Bias = NoBias, class Sink = NoSink>
 requires can_attend_in_heads<Heads<Q, Hq>, Heads<K, Hk>, Heads<V, Hv>, Visible, Bias, Sink>
-constexpr Cost attention_cost(const Heads<Q, Hq>&, const Heads<K, Hk>&, const Heads<V, Hv>&,
-                              const Visible& mask = {}, const Bias& bias = {}, const Sink& = {}) {
-  using M = typename PartOfHead<Visible>::type;
-  using B = typename PartOfHead<Bias>::type;
-  using S = typename PartOfHead<Sink>::type;
-  Cost cost;
-  for (size_t h = 0; h < Hq; ++h)
-    cost = cost +
-           cost_of_attention<rule, Q, K, V, M, B, S>(part_of_head(mask, h), part_of_head(bias, h));
-  return cost;
+constexpr Cost attention_cost(const Heads<Q, Hq>& query, const Heads<K, Hk>& key,
+                              const Heads<V, Hv>& value, const Visible& mask = {},
+                              const Bias& bias = {}, const Sink& sink = {}) {
+  const auto of_heads = for_each_head<rule>(
+      query, key, value, mask, bias, sink,
+      [](const auto&... parts) { return attention_cost<without_alibi(rule)>(parts...); });
+  return sum_of(of_heads.head);
 }
 template <size_t tile, Rule rule = Rule{}, class Q, size_t Hq, class K, size_t Hk, class V,
           size_t Hv, class Visible = Everything, class Bias = NoBias, class Sink = NoSink>
 requires a_tile_holds_a_key<tile> &&
     can_attend_in_heads<Heads<Q, Hq>, Heads<K, Hk>, Heads<V, Hv>, Visible, Bias, Sink>
-constexpr Cost streaming_attention_cost(const Heads<Q, Hq>&, const Heads<K, Hk>&,
-                                        const Heads<V, Hv>&, const Visible& mask = {},
-                                        const Bias& bias = {}, const Sink& = {}) {
-  using M = typename PartOfHead<Visible>::type;
-  using B = typename PartOfHead<Bias>::type;
-  using S = typename PartOfHead<Sink>::type;
-  Cost cost;
-  for (size_t h = 0; h < Hq; ++h)
-    cost = cost + cost_of_streaming<tile, rule, Q, K, V, M, B, S>(part_of_head(mask, h),
-                                                                  part_of_head(bias, h));
-  return with_state(cost, sizeof(PartialAttention<typename Q::value_type, 1, V::columns>));
+constexpr Cost streaming_attention_cost(const Heads<Q, Hq>& query, const Heads<K, Hk>& key,
+                                        const Heads<V, Hv>& value, const Visible& mask = {},
+                                        const Bias& bias = {}, const Sink& sink = {}) {
+  const auto of_heads =
+      for_each_head<rule>(query, key, value, mask, bias, sink, [](const auto&... parts) {
+        return streaming_attention_cost<tile, without_alibi(rule)>(parts...);
+      });
+  return with_state(sum_of(of_heads.head), of_heads.head[0].state_bytes);
 }
 template <Rule rule = Rule{}, class Q, size_t Hq, class Cache, size_t Hk,
           class Visible = Everything, class Bias = NoBias, class Sink = NoSink>
 requires can_attend_to_caches<rule, Heads<Q, Hq>, Heads<Cache, Hk>, Visible, Bias, Sink>
-constexpr Cost attention_cost(const Heads<Q, Hq>&, const Heads<Cache, Hk>& cache,
-                              const Visible& mask = {}, const Bias& bias = {}, const Sink& = {}) {
-  using M = typename PartOfHead<Visible>::type;
-  using B = typename PartOfHead<Bias>::type;
-  using S = typename PartOfHead<Sink>::type;
-  Cost cost;
-  for (size_t h = 0; h < Hq; ++h)
-    cost = cost + cost_from_cache<rule, Q, Cache, M, B, S>(
-                      cache.head[key_value_head(rule.head_map, h, Hq, Hk)].held(),
-                      part_of_head(mask, h), part_of_head(bias, h));
-  return with_state(cost, sizeof(cache));
+constexpr Cost attention_cost(const Heads<Q, Hq>& query, const Heads<Cache, Hk>& cache,
+                              const Visible& mask = {}, const Bias& bias = {},
+                              const Sink& sink = {}) {
+  const auto of_heads = for_each_head<rule>(
+      query, cache, mask, bias, sink,
+      [](const auto&... parts) { return attention_cost<without_alibi(rule)>(parts...); });
+  return with_state(sum_of(of_heads.head), sizeof(cache));
 }
 
-// Of a batch: the sum of all its elements, in the same way.
-template <class Q, size_t N, class CostOfElement, class... Parts>
-constexpr Cost cost_of_batch(const CostOfElement& cost_of_element, const Batch<Q, N>& query,
-                             const Parts&... parts) {
-  Cost cost;
-  for (size_t n = 0; n < N; ++n)
-    cost = cost + cost_of_element(query.element[n], part_of_element(parts, n)...);
-  return cost;
-}
 template <Rule rule = Rule{}, class Q, size_t N, class K, class V, class Visible = Everything,
           class Bias = NoBias, class Sink = NoSink>
 requires can_attend_in_batch<Batch<Q, N>, K, V, Visible, Bias, Sink>
 constexpr Cost attention_cost(const Batch<Q, N>& query, const K& key, const V& value,
                               const Visible& mask = {}, const Bias& bias = {},
                               const Sink& sink = {}) {
-  return cost_of_batch([](const auto&... parts) { return attention_cost<rule>(parts...); }, query,
+  const auto of_elements =
+      for_each_element([](const auto&... parts) { return attention_cost<rule>(parts...); }, query,
                        key, value, mask, bias, sink);
+  return sum_of(of_elements.element);
 }
 template <size_t tile, Rule rule = Rule{}, class Q, size_t N, class K, class V,
           class Visible = Everything, class Bias = NoBias, class Sink = NoSink>
@@ -302,10 +291,10 @@ requires a_tile_holds_a_key<tile> && can_attend_in_batch<Batch<Q, N>, K, V, Visi
 constexpr Cost streaming_attention_cost(const Batch<Q, N>& query, const K& key, const V& value,
                                         const Visible& mask = {}, const Bias& bias = {},
                                         const Sink& sink = {}) {
-  const Cost cost = cost_of_batch(
+  const auto of_elements = for_each_element(
       [](const auto&... parts) { return streaming_attention_cost<tile, rule>(parts...); }, query,
       key, value, mask, bias, sink);
-  return with_state(cost, cost.state_bytes / N);
+  return with_state(sum_of(of_elements.element), of_elements.element[0].state_bytes);
 }
 template <Rule rule = Rule{}, class Q, size_t N, class Cache, class Visible = Everything,
           class Bias = NoBias, class Sink = NoSink>
@@ -313,10 +302,10 @@ requires can_attend_to_caches_in_batch<rule, Batch<Q, N>, Cache, Visible, Bias, 
 constexpr Cost attention_cost(const Batch<Q, N>& query, const Cache& cache,
                               const Visible& mask = {}, const Bias& bias = {},
                               const Sink& sink = {}) {
-  const Cost cost =
-      cost_of_batch([](const auto&... parts) { return attention_cost<rule>(parts...); }, query,
-                    cache, mask, bias, sink);
-  return with_state(cost, sizeof(cache));
+  const auto of_elements =
+      for_each_element([](const auto&... parts) { return attention_cost<rule>(parts...); }, query,
+                       cache, mask, bias, sink);
+  return with_state(sum_of(of_elements.element), sizeof(cache));
 }
 
 // The same by types alone, before there is a query: cost_of<rule, Query<…>, Key<…>, Value<…>> and,

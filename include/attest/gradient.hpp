@@ -49,31 +49,43 @@ constexpr Rule without_softcap(Rule rule) {
   return rule;
 }
 
-// The gradient of a bias is a matrix if the bias is one, that of a sink a number; of others there
-// is none. Heads with one each have one each.
-template <class Bias>
-struct BiasGradient {
-  using type = NoBias;
+// The gradient of a query, key, value or bias is a matrix, that of a sink a number; of a bias that
+// is none and of no sink there is None. Heads and batches of them have one each.
+template <class Part, class None>
+struct GradientOfPart {
+  using type = None;
 };
-template <class T, size_t R, size_t C>
-struct BiasGradient<Matrix<T, R, C>> {
+template <class T, size_t R, size_t C, class None>
+struct GradientOfPart<Matrix<T, R, C>, None> {
   using type = Matrix<T, R, C>;
 };
-template <class T, size_t R, size_t C, size_t H>
-struct BiasGradient<Heads<Matrix<T, R, C>, H>> {
-  using type = Heads<Matrix<T, R, C>, H>;
+template <class T, size_t R, size_t C, class None>
+struct GradientOfPart<Query<T, R, C>, None> {
+  using type = Matrix<T, R, C>;
 };
-template <class Sink>
-struct SinkGradient {
-  using type = NoSink;
+template <class T, size_t R, size_t C, class None>
+struct GradientOfPart<Key<T, R, C>, None> {
+  using type = Matrix<T, R, C>;
 };
-template <class T>
-struct SinkGradient<Sink<T>> {
+template <class T, size_t R, size_t C, class None>
+struct GradientOfPart<Value<T, R, C>, None> {
+  using type = Matrix<T, R, C>;
+};
+template <class T, class None>
+struct GradientOfPart<Sink<T>, None> {
   using type = T;
 };
-template <class T, size_t H>
-struct SinkGradient<Heads<Sink<T>, H>> {
-  using type = Heads<T, H>;
+template <class Part, class None>
+concept part_has_a_gradient = !is_same_type<typename GradientOfPart<Part, None>::type, None>;
+template <class A, size_t H, class None>
+requires part_has_a_gradient<A, None>
+struct GradientOfPart<Heads<A, H>, None> {
+  using type = Heads<typename GradientOfPart<A, None>::type, H>;
+};
+template <class A, size_t N, class None>
+requires part_has_a_gradient<A, None>
+struct GradientOfPart<Batch<A, N>, None> {
+  using type = Batch<typename GradientOfPart<A, None>::type, N>;
 };
 
 // The derivatives of one number with respect to each entry of what attention was given.
@@ -85,6 +97,11 @@ struct AttentionGradient {
   DBias bias{};
   DSink sink{};
 };
+template <class Q, class K, class V, class Bias, class Sink>
+using GradientOf = AttentionGradient<
+    typename GradientOfPart<Q, void>::type, typename GradientOfPart<K, void>::type,
+    typename GradientOfPart<V, void>::type, typename GradientOfPart<Bias, NoBias>::type,
+    typename GradientOfPart<Sink, NoSink>::type>;
 
 // What a gradient starts from: the derivatives of the number with respect to the outputs, in the
 // form attention or attention_with_log_sum_exp returns them.
@@ -167,18 +184,59 @@ constexpr void add_gradients_of_query(const T (&q)[D], const Matrix<T, Tk, D>& k
     }
 }
 
-// Adds what each query of a head contributes, one after the other.
+// Adds what each query of a head contributes, one after the other; so for each head of several, and
+// for each element of a batch.
 template <Rule rule, class T, size_t Tq, size_t D, class K, class V, class DOutput, class Visible,
           class Bias, class Sink, class DKey, class DValue, class DBias, class DSink>
-constexpr void add_gradients_of_head(const Query<T, Tq, D>& query, const K& key, const V& value,
-                                     const DOutput& d_output, const Visible& mask, const Bias& bias,
-                                     const Sink& sink, Matrix<T, Tq, D>& d_query, DKey& d_key,
-                                     DValue& d_value, DBias& d_bias, DSink& d_sink) {
+constexpr void add_gradients(const Query<T, Tq, D>& query, const K& key, const V& value,
+                             const DOutput& d_output, const Visible& mask, const Bias& given_bias,
+                             const Sink& sink, Matrix<T, Tq, D>& d_query, DKey& d_key,
+                             DValue& d_value, DBias& d_bias, DSink& d_sink) {
+  const auto& bias = bias_of_head<rule, T>(given_bias, 0, 1);
   const auto& visible = visible_to_rule<rule>(mask, bias);
   for (size_t i = 0; i < Tq; ++i)
     add_gradients_of_query<rule>(query.matrix.entries[i], key.matrix, value.matrix, d_output,
                                  visible, bias, sink, i, d_query.entries[i], d_key, d_value, d_bias,
                                  d_sink);
+}
+template <Rule rule, class Q, size_t Hq, class K, size_t Hk, class V, class DOutput, class Visible,
+          class Bias, class Sink, class DQuery, class DKey, class DValue, class DBias, class DSink>
+constexpr void add_gradients(const Heads<Q, Hq>& query, const Heads<K, Hk>& key,
+                             const Heads<V, Hk>& value, const Heads<DOutput, Hq>& d_output,
+                             const Visible& mask, const Bias& bias, const Sink& sink,
+                             DQuery& d_query, DKey& d_key, DValue& d_value, DBias& d_bias,
+                             DSink& d_sink) {
+  for (size_t h = 0; h < Hq; ++h) {
+    const size_t read = key_value_head(rule.head_map, h, Hq, Hk);
+    add_gradients<without_alibi(rule)>(
+        query.head[h], key.head[read], value.head[read], d_output.head[h], part_of_head(mask, h),
+        bias_of_head<rule, typename Q::value_type>(part_of_head(bias, h), h, Hq),
+        part_of_head(sink, h), d_query.head[h], d_key.head[read], d_value.head[read],
+        part_of_head(d_bias, h), part_of_head(d_sink, h));
+  }
+}
+template <Rule rule, class Q, size_t N, class K, class V, class DOutput, class Visible, class Bias,
+          class Sink, class DQuery, class DKey, class DValue, class DBias, class DSink>
+constexpr void add_gradients(const Batch<Q, N>& query, const K& key, const V& value,
+                             const Batch<DOutput, N>& d_output, const Visible& mask,
+                             const Bias& bias, const Sink& sink, DQuery& d_query, DKey& d_key,
+                             DValue& d_value, DBias& d_bias, DSink& d_sink) {
+  for (size_t n = 0; n < N; ++n)
+    add_gradients<rule>(query.element[n], part_of_element(key, n), part_of_element(value, n),
+                        d_output.element[n], part_of_element(mask, n), part_of_element(bias, n),
+                        part_of_element(sink, n), d_query.element[n], part_of_element(d_key, n),
+                        part_of_element(d_value, n), part_of_element(d_bias, n),
+                        part_of_element(d_sink, n));
+}
+template <Rule rule, class Q, class K, class V, class DOutput, class Visible, class Bias,
+          class Sink>
+constexpr auto gradient_of_attention(const Q& query, const K& key, const V& value,
+                                     const DOutput& d_output, const Visible& mask, const Bias& bias,
+                                     const Sink& sink) {
+  GradientOf<Q, K, V, Bias, Sink> gradient;
+  add_gradients<rule>(query, key, value, d_output, mask, bias, sink, gradient.query, gradient.key,
+                      gradient.value, gradient.bias, gradient.sink);
+  return gradient;
 }
 
 // The gradient of a number that depends on attention(query, key, value, mask, bias, sink), given
@@ -229,26 +287,8 @@ template <Rule rule = Rule{}, class Q, class K, class V, class DOutput, class Vi
 requires can_differentiate_attention<Q, K, V, DOutput, Visible, Bias, Sink>
 constexpr auto attention_gradient(const Q& query, const K& key, const V& value,
                                   const DOutput& d_output, const Visible& mask = {},
-                                  const Bias& given_bias = {}, const Sink& sink = {}) {
-  using T = typename Q::value_type;
-  AttentionGradient<Matrix<T, Q::rows, Q::columns>, Matrix<T, K::rows, K::columns>,
-                    Matrix<T, V::rows, V::columns>, typename BiasGradient<Bias>::type,
-                    typename SinkGradient<Sink>::type>
-      gradient;
-  add_gradients_of_head<rule>(query, key, value, d_output, mask,
-                              bias_of_head<rule, T>(given_bias, 0, 1), sink, gradient.query,
-                              gradient.key, gradient.value, gradient.bias, gradient.sink);
-  return gradient;
-}
-
-// Where a gradient is that of a part all heads share, each head adds to it.
-template <class Part>
-constexpr Part& gradient_of_head(Part& shared, size_t) {
-  return shared;
-}
-template <class A, size_t H>
-constexpr A& gradient_of_head(Heads<A, H>& each, size_t h) {
-  return each.head[h];
+                                  const Bias& bias = {}, const Sink& sink = {}) {
+  return gradient_of_attention<rule>(query, key, value, d_output, mask, bias, sink);
 }
 
 template <size_t Heads, size_t QueryHeads>
@@ -273,21 +313,42 @@ constexpr auto attention_gradient(const Heads<Q, Hq>& query, const Heads<K, Hk>&
                                   const Heads<V, Hv>& value, const Heads<DOutput, Hg>& d_output,
                                   const Visible& mask = {}, const Bias& bias = {},
                                   const Sink& sink = {}) {
-  using T = typename Q::value_type;
-  AttentionGradient<Heads<Matrix<T, Q::rows, Q::columns>, Hq>,
-                    Heads<Matrix<T, K::rows, K::columns>, Hk>,
-                    Heads<Matrix<T, V::rows, V::columns>, Hv>, typename BiasGradient<Bias>::type,
-                    typename SinkGradient<Sink>::type>
-      gradient;
-  for (size_t h = 0; h < Hq; ++h) {
-    const size_t read = key_value_head(rule.head_map, h, Hq, Hk);
-    add_gradients_of_head<rule>(
-        query.head[h], key.head[read], value.head[read], d_output.head[h], part_of_head(mask, h),
-        bias_of_head<rule, T>(part_of_head(bias, h), h, Hq), part_of_head(sink, h),
-        gradient.query.head[h], gradient.key.head[read], gradient.value.head[read],
-        gradient_of_head(gradient.bias, h), gradient_of_head(gradient.sink, h));
-  }
-  return gradient;
+  return gradient_of_attention<rule>(query, key, value, d_output, mask, bias, sink);
+}
+
+template <size_t Elements, size_t QueryElements>
+concept one_output_gradient_per_element_of_the_batch = Elements == QueryElements;
+template <class G, class Q>
+concept output_gradient_is_in_heads_where_the_query_is = is_in_heads<G>
+== is_in_heads<Q>;
+template <class Q, class K, class V, class G, class Visible, class Bias, class Sink>
+concept can_differentiate_attention_of_element =
+    query_key_and_value_are_in_heads_or_nothing_is<Q, K, V, Visible, Bias, Sink> &&
+    output_gradient_is_in_heads_where_the_query_is<G, Q> &&
+    can_differentiate_attention_in_heads < typename InHeads<Q>::type,
+typename InHeads<K>::type, typename InHeads<V>::type, typename InHeads<G>::type, Visible, Bias,
+    Sink > ;
+template <class Q, class K, class V, class G, class Visible = Everything, class Bias = NoBias,
+          class Sink = NoSink>
+concept can_differentiate_attention_in_batch =
+    batch_agrees<K, V, Visible, Bias, Sink, Q::elements> &&
+    one_output_gradient_per_element_of_the_batch<G::elements, Q::elements> &&
+    can_differentiate_attention_of_element < typename PartOfElement<Q>::type,
+typename PartOfElement<K>::type, typename PartOfElement<V>::type, typename PartOfElement<G>::type,
+    typename PartOfElement<Visible>::type, typename PartOfElement<Bias>::type,
+    typename PartOfElement<Sink>::type > ;
+
+// The gradient of a number that depends on the attention of a batch. Of what each element has its
+// own, each has its own gradient; what they share has the sum: they add to it in their order, each
+// as it does alone.
+template <Rule rule = Rule{}, class Q, size_t N, class K, class V, class DOutput, size_t M,
+          class Visible = Everything, class Bias = NoBias, class Sink = NoSink>
+requires can_differentiate_attention_in_batch<Batch<Q, N>, K, V, Batch<DOutput, M>, Visible, Bias,
+                                              Sink>
+constexpr auto attention_gradient(const Batch<Q, N>& query, const K& key, const V& value,
+                                  const Batch<DOutput, M>& d_output, const Visible& mask = {},
+                                  const Bias& bias = {}, const Sink& sink = {}) {
+  return gradient_of_attention<rule>(query, key, value, d_output, mask, bias, sink);
 }
 
 }  // namespace attest

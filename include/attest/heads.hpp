@@ -66,8 +66,12 @@ struct PartOfHead<Heads<A, H>> {
   using type = A;
 };
 template <class Part>
-constexpr const Part& part_of_head(const Part& shared, size_t) {
+constexpr Part& part_of_head(Part& shared, size_t) {
   return shared;
+}
+template <class A, size_t H>
+constexpr A& part_of_head(Heads<A, H>& each, size_t h) {
+  return each.head[h];
 }
 template <class A, size_t H>
 constexpr const A& part_of_head(const Heads<A, H>& each, size_t h) {
@@ -87,8 +91,12 @@ struct PartOfElement<Batch<A, N>> {
   using type = A;
 };
 template <class Part>
-constexpr const Part& part_of_element(const Part& shared, size_t) {
+constexpr Part& part_of_element(Part& shared, size_t) {
   return shared;
+}
+template <class A, size_t N>
+constexpr A& part_of_element(Batch<A, N>& each, size_t n) {
+  return each.element[n];
 }
 template <class A, size_t N>
 constexpr const A& part_of_element(const Batch<A, N>& each, size_t n) {
@@ -143,6 +151,15 @@ constexpr Rule without_alibi(Rule rule) {
   return rule;
 }
 
+// What `of_head` returns for each query head, given its number and that of the key/value head it
+// reads.
+template <Rule rule, size_t Hq, size_t Hk, class OfHead>
+constexpr auto for_each_query_head(const OfHead& of_head) {
+  Heads<decltype(of_head(0, 0)), Hq> result;
+  for (size_t h = 0; h < Hq; ++h)
+    result.head[h] = of_head(h, key_value_head(rule.head_map, h, Hq, Hk));
+  return result;
+}
 // What `attend` returns for each query head, given its query, the key and the value it reads
 // (key_value_head), and what mask, bias and sink are to it; earlier_keys as in bias_of_head.
 template <Rule rule, class Q, size_t Hq, class K, size_t Hk, class V, class Visible, class Bias,
@@ -150,16 +167,12 @@ template <Rule rule, class Q, size_t Hq, class K, size_t Hk, class V, class Visi
 constexpr auto for_each_head(const Heads<Q, Hq>& query, const Heads<K, Hk>& key,
                              const Heads<V, Hk>& value, const Visible& mask, const Bias& bias,
                              const Sink& sink, const Attend& attend, long earlier_keys = 0) {
-  const auto of_head = [&](size_t h) {
-    const size_t read = key_value_head(rule.head_map, h, Hq, Hk);
+  return for_each_query_head<rule, Hq, Hk>([&](size_t h, size_t read) {
     return attend(
         query.head[h], key.head[read], value.head[read], part_of_head(mask, h),
         bias_of_head<rule, typename Q::value_type>(part_of_head(bias, h), h, Hq, earlier_keys),
         part_of_head(sink, h));
-  };
-  Heads<decltype(of_head(0)), Hq> result;
-  for (size_t h = 0; h < Hq; ++h) result.head[h] = of_head(h);
-  return result;
+  });
 }
 
 // Head h of the output is the attention of query head h alone, to the key/value head that the rule
@@ -185,6 +198,17 @@ constexpr auto attention_with_log_sum_exp(const Heads<Q, Hq>& query, const Heads
   return for_each_head<rule>(query, key, value, mask, bias, sink, [](const auto&... parts) {
     return attention_with_log_sum_exp<without_alibi(rule)>(parts...);
   });
+}
+
+template <Rule rule = Rule{}, class Q, size_t Hq, class K, size_t Hk, class Bias = NoBias>
+requires can_score_in_heads<Heads<Q, Hq>, Heads<K, Hk>, Everything, Bias>
+constexpr auto attention_scores(const Heads<Q, Hq>& query, const Heads<K, Hk>& key,
+                                const Bias& bias = {}) {
+  return for_each_head<rule>(
+      query, key, key, everything, bias, NoSink{},
+      [](const auto& q, const auto& k, const auto&, const auto&, const auto& of_head, const auto&) {
+        return attention_scores<without_alibi(rule)>(q, k, of_head);
+      });
 }
 
 template <Rule rule = Rule{}, class Q, size_t Hq, class K, size_t Hk, class Visible = Everything,
@@ -286,6 +310,13 @@ constexpr auto attention_with_log_sum_exp(const Batch<Q, N>& query, const K& key
   return for_each_element(
       [](const auto&... parts) { return attention_with_log_sum_exp<rule>(parts...); }, query, key,
       value, mask, bias, sink);
+}
+
+template <Rule rule = Rule{}, class Q, size_t N, class K, class Bias = NoBias>
+requires can_score_in_batch<Batch<Q, N>, K, Everything, Bias>
+constexpr auto attention_scores(const Batch<Q, N>& query, const K& key, const Bias& bias = {}) {
+  return for_each_element([](const auto&... parts) { return attention_scores<rule>(parts...); },
+                          query, key, bias);
 }
 
 template <Rule rule = Rule{}, class Q, size_t N, class K, class Visible = Everything,

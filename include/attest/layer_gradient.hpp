@@ -137,7 +137,7 @@ constexpr void add_layer(Layer& sum, const Layer& layer) {
 template <Rule rule = Rule{}, class Layer, class X, size_t N, class Y, class Z, class DOutput,
           size_t M, class Visible = Everything, class Bias = NoBias, class Sink = NoSink>
 requires batch_agrees<Y, Z, Visible, Bias, Sink, N> &&
-    part_is_shared_or_one_per_element_of_the_batch<Batch<DOutput, M>, N>
+    one_output_gradient_per_element_of_the_batch<M, N>
 constexpr auto layer_gradient(const Layer& layer, const Batch<X, N>& query_tokens,
                               const Y& key_tokens, const Z& value_tokens,
                               const Batch<DOutput, M>& d_output, const Visible& mask = {},

@@ -69,10 +69,15 @@ constexpr PartialAttention<T, Tq, Dv> merge(PartialAttention<T, Tq, Dv> a,
   return a;
 }
 
-// In heads, each head for itself; so it is with finish.
+// In heads and in a batch, each head and each element for itself; so it is with finish.
 template <class Partial, size_t H>
 constexpr Heads<Partial, H> merge(Heads<Partial, H> a, const Heads<Partial, H>& b) {
   for (size_t h = 0; h < H; ++h) a.head[h] = merge(a.head[h], b.head[h]);
+  return a;
+}
+template <class Partial, size_t N>
+constexpr Batch<Partial, N> merge(Batch<Partial, N> a, const Batch<Partial, N>& b) {
+  for (size_t n = 0; n < N; ++n) a.element[n] = merge(a.element[n], b.element[n]);
   return a;
 }
 
@@ -112,7 +117,7 @@ constexpr auto partial_attention(const Q& query, const K& key, const V& value, l
   return partial;
 }
 
-// In heads, as attention is (heads.hpp).
+// In heads and in a batch, as attention is (heads.hpp).
 template <Rule rule = Rule{}, class Q, size_t Hq, class K, size_t Hk, class V, size_t Hv,
           class Visible = Everything, class Bias = NoBias>
 requires can_attend_in_heads<Heads<Q, Hq>, Heads<K, Hk>, Heads<V, Hv>, Visible, Bias>
@@ -124,6 +129,17 @@ constexpr auto partial_attention(const Heads<Q, Hq>& query, const Heads<K, Hk>& 
     return partial_attention<without_alibi(rule)>(q, k, v, first_key, visible, sloped);
   };
   return for_each_head<rule>(query, key, value, mask, bias, NoSink{}, of_head, -first_key);
+}
+template <Rule rule = Rule{}, class Q, size_t N, class K, class V, class Visible = Everything,
+          class Bias = NoBias>
+requires can_attend_in_batch<Batch<Q, N>, K, V, Visible, Bias>
+constexpr auto partial_attention(const Batch<Q, N>& query, const K& key, const V& value,
+                                 long first_key = 0, const Visible& mask = {},
+                                 const Bias& bias = {}) {
+  const auto of_element = [&](const auto& q, const auto& k, const auto& v, const auto&... parts) {
+    return partial_attention<rule>(q, k, v, first_key, parts...);
+  };
+  return for_each_element(of_element, query, key, value, mask, bias);
 }
 
 // The sink takes its share, and a row without a key is what the rule says.
@@ -176,6 +192,20 @@ constexpr auto finish_with_log_sum_exp(const Heads<PartialAttention<T, Tq, Dv>, 
   for (size_t h = 0; h < H; ++h)
     result.head[h] = finish_with_log_sum_exp<rule>(partial.head[h], part_of_head(sink, h));
   return result;
+}
+template <Rule rule = Rule{}, class Partial, size_t N, class Sink = NoSink>
+requires empty_rows_are_known_without_values<rule> &&
+    part_is_shared_or_one_per_element_of_the_batch<Sink, N>
+constexpr auto finish(const Batch<Partial, N>& partial, const Sink& sink = {}) {
+  return for_each_element([](const auto&... parts) { return finish<rule>(parts...); }, partial,
+                          sink);
+}
+template <Rule rule = Rule{}, class Partial, size_t N, class Sink = NoSink>
+requires empty_rows_are_known_without_values<rule> &&
+    part_is_shared_or_one_per_element_of_the_batch<Sink, N>
+constexpr auto finish_with_log_sum_exp(const Batch<Partial, N>& partial, const Sink& sink = {}) {
+  return for_each_element(
+      [](const auto&... parts) { return finish_with_log_sum_exp<rule>(parts...); }, partial, sink);
 }
 
 // One query meets the `keys` keys from `first` on.
