@@ -1,0 +1,32 @@
+# cmake -D NM=...-nm -D OBJECT=x.o -P unused_parts.cmake
+#
+# Fails where attention under the empty rule is longer than the same written out without a rule by as much as any one
+# part of a rule adds: then a part that is not used has left code.
+execute_process(COMMAND ${NM} -S ${OBJECT} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
+function(length_of symbol result)
+  if(NOT symbols MATCHES "[0-9a-f]+ ([0-9a-f]+) T ${symbol}\n")
+    message(FATAL_ERROR "${OBJECT} defines no ${symbol}")
+  endif()
+  math(EXPR length "0x${CMAKE_MATCH_1}")
+  set(${result} ${length} PARENT_SCOPE)
+endfunction()
+length_of(by_hand by_hand)
+length_of(empty_rule empty_rule)
+
+string(REGEX MATCHALL "with_[a-z]+" parts "${symbols}")
+if(NOT parts)
+  message(FATAL_ERROR "${OBJECT} uses no part of a rule")
+endif()
+set(least "")
+foreach(part IN LISTS parts)
+  length_of(${part} length)
+  math(EXPR more "${length} - ${empty_rule}")
+  if(least STREQUAL "" OR more LESS least)
+    set(least ${more})
+  endif()
+endforeach()
+math(EXPR left "${empty_rule} - ${by_hand}")
+message("by hand ${by_hand} bytes, under the empty rule ${empty_rule}, the least part adds ${least}")
+if(NOT left LESS least)
+  message(FATAL_ERROR "the empty rule leaves ${left} bytes")
+endif()
