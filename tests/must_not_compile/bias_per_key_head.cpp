@@ -3,12 +3,8 @@
 
 // A bias for each key/value head, where each query head needs its own or all share one.
 // must fail with: bias_is_shared_or_one_per_query_head
-#include <attest/heads.hpp>
+#include "four_heads.hpp"
 
-using namespace attest;
-constexpr Heads<Query<float, 5, 8>, 4> query;
-constexpr Heads<Key<float, 7, 8>, 2> key;
-constexpr Heads<Value<float, 7, 3>, 2> value;
 #ifdef ATTEST_CONTROL
 constexpr Heads<Matrix<float, 5, 7>, 4> bias;
 #else

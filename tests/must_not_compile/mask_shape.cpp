@@ -3,14 +3,11 @@
 
 // A mask with a row for each key and a column for each query: transposed.
 // must fail with: mask_has_one_row_per_query_and_one_column_per_key
-#include <attest/attention.hpp>
+#include "one_head.hpp"
 
-constexpr attest::Query<float, 2, 4> query;
-constexpr attest::Key<float, 5, 4> key;
-constexpr attest::Value<float, 5, 4> value;
 #ifdef ATTEST_CONTROL
-constexpr attest::Matrix<bool, 2, 5> mask;
+constexpr Matrix<bool, 2, 5> mask;
 #else
-constexpr attest::Matrix<bool, 5, 2> mask;
+constexpr Matrix<bool, 5, 2> mask;
 #endif
-constexpr auto output = attest::attention(query, key, value, mask);
+constexpr auto output = attention(query, key, value, mask);

@@ -3,14 +3,11 @@
 
 // A rule with softcap -3.
 // must fail with: softcap_is_positive_or_0_for_none
-#include <attest/attention.hpp>
+#include "one_head.hpp"
 
 #ifdef ATTEST_CONTROL
-constexpr attest::Rule rule{.softcap = 3};
+constexpr Rule rule{.softcap = 3};
 #else
-constexpr attest::Rule rule{.softcap = -3};
+constexpr Rule rule{.softcap = -3};
 #endif
-constexpr attest::Query<float, 2, 4> query;
-constexpr attest::Key<float, 5, 4> key;
-constexpr attest::Value<float, 5, 4> value;
-constexpr auto output = attest::attention<rule>(query, key, value);
+constexpr auto output = attention<rule>(query, key, value);

@@ -3,14 +3,11 @@
 
 // A rule with window_left -5.
 // must fail with: window_ends_count_keys_or_are_minus_one_for_no_limit
-#include <attest/attention.hpp>
+#include "one_head.hpp"
 
 #ifdef ATTEST_CONTROL
-constexpr attest::Rule rule{.window_left = 3};
+constexpr Rule rule{.window_left = 3};
 #else
-constexpr attest::Rule rule{.window_left = -5};
+constexpr Rule rule{.window_left = -5};
 #endif
-constexpr attest::Query<float, 2, 4> query;
-constexpr attest::Key<float, 5, 4> key;
-constexpr attest::Value<float, 5, 4> value;
-constexpr auto output = attest::attention<rule>(query, key, value);
+constexpr auto output = attention<rule>(query, key, value);

@@ -5,10 +5,8 @@
 // must fail with: one_output_gradient_per_query_head
 #include <attest/gradient.hpp>
 
-using namespace attest;
-constexpr Heads<Query<float, 5, 8>, 4> query;
-constexpr Heads<Key<float, 7, 8>, 2> key;
-constexpr Heads<Value<float, 7, 3>, 2> value;
+#include "four_heads.hpp"
+
 #ifdef ATTEST_CONTROL
 constexpr Heads<Matrix<float, 5, 3>, 4> d_output;
 #else

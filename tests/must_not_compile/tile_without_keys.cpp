@@ -5,10 +5,8 @@
 // must fail with: a_tile_holds_a_key
 #include <attest/streaming.hpp>
 
-using namespace attest;
-constexpr Query<float, 2, 4> query;
-constexpr Key<float, 5, 4> key;
-constexpr Value<float, 5, 4> value;
+#include "one_head.hpp"
+
 #ifdef ATTEST_CONTROL
 constexpr auto output = streaming_attention<2>(query, key, value);
 #else
