@@ -170,8 +170,10 @@ template <size_t Rows, class T, size_t Tk, size_t Tq, size_t Dv, class Counted>
 constexpr void weigh_values_together(const T (*weight)[Tk], const Matrix<T, Tk, Dv>& value,
                                      const Counted& counted, size_t first, const Span (&span)[Rows],
                                      Matrix<T, Tq, Dv>& output) {
-  // In vectors, the keys that all of them see.
-  Span common{.end = in_vectors<T>() ? Tk : 0};
+  // In vectors, the keys that all of them see. Not in the initializer: GCC 14 takes it there for
+  // run time's at compile time too.
+  Span common;
+  if (in_vectors<T>()) common.end = Tk;
   for (const Span& one : span) {
     common.begin = one.begin > common.begin ? one.begin : common.begin;
     common.end = one.has_gaps ? 0 : one.end < common.end ? one.end : common.end;

@@ -8,6 +8,7 @@
 #include <attest/sincos_tables.hpp>
 #include <attest/sqrt.hpp>
 #include <attest/tanh_tables.hpp>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <string_view>

@@ -11,6 +11,7 @@
 
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "call_builder.hpp"
@@ -327,10 +328,10 @@ double at(const ReferenceArray& array, std::size_t element) {
   return view.number_at(array.bytes.data() + element * facts(array.type).bytes);
 }
 
-const ReferenceArray& find(const std::vector<ReferenceArray>& arrays, const std::string& name) {
+const ReferenceArray& find(const std::vector<ReferenceArray>& arrays, std::string_view name) {
   for (const ReferenceArray& array : arrays)
     if (array.name == name) return array;
-  throw std::runtime_error(name + " is missing");
+  throw std::runtime_error(std::string(name) + " is missing");
 }
 
 // The call with the reference's arrays for its outputs.
