@@ -58,21 +58,45 @@ constexpr auto one_key_ahead = [](const auto& q, const auto& k, const auto& v) {
   return attention<unscaled>(q, k, v, causal_after(1));
 };
 
-// Permutations, all 24 of four tokens.
-static_assert(for_all_orders<4>([](const auto& order) {
-                return laws::permutation_equivariance(plain, Q, K, V, order);
-              }),
+// The first tokens of several.
+template <size_t tokens, template <class, size_t, size_t> class Role, class T, size_t R, size_t C>
+constexpr Role<T, tokens, C> first(const Role<T, R, C>& all) {
+  Role<T, tokens, C> some;
+  for (size_t i = 0; i < tokens; ++i)
+    for (size_t t = 0; t < C; ++t) some.matrix.entries[i][t] = all.matrix.entries[i][t];
+  return some;
+}
+
+// Permutations: all 24 of four tokens, and those of fewer.
+template <size_t tokens>
+constexpr auto q_of = first<tokens>(Q);
+template <size_t tokens>
+constexpr auto k_of = first<tokens>(K);
+template <size_t tokens>
+constexpr auto v_of = first<tokens>(V);
+template <size_t tokens>
+constexpr bool is_equivariant = for_all_orders<tokens>([](const auto& order) {
+  return laws::permutation_equivariance(plain, q_of<tokens>, k_of<tokens>, v_of<tokens>, order);
+});
+static_assert(is_equivariant<1> && is_equivariant<2> && is_equivariant<3> && is_equivariant<4>,
               "S8: shuffle the queries and the outputs shuffle the same way");
-static_assert(for_all_orders<4>([](const auto& order) {
-                return laws::key_value_permutation_invariance(plain, Q, K, V, order);
-              }),
+template <size_t tokens>
+constexpr bool does_not_depend_on_order = for_all_orders<tokens>([](const auto& order) {
+  return laws::key_value_permutation_invariance(plain, q_of<tokens>, k_of<tokens>, v_of<tokens>,
+                                                order);
+});
+static_assert(does_not_depend_on_order<1> && does_not_depend_on_order<2> &&
+                  does_not_depend_on_order<3> && does_not_depend_on_order<4>,
               "S8: shuffling keys with their values changes nothing");
-static_assert(for_all_orders<4>([](const auto& order) {
-                return attention<unscaled>(laws::rows_in_order(Q, order),
-                                           laws::rows_in_order(K, order),
-                                           laws::rows_in_order(V, order)) ==
-                       laws::rows_in_order(plain(Q, K, V), order);
-              }),
+template <size_t tokens>
+constexpr bool shuffles_with_its_tokens = for_all_orders<tokens>([](const auto& order) {
+  return attention<unscaled>(laws::rows_in_order(q_of<tokens>, order),
+                             laws::rows_in_order(k_of<tokens>, order),
+                             laws::rows_in_order(v_of<tokens>, order)) ==
+         laws::rows_in_order(plain(q_of<tokens>, k_of<tokens>, v_of<tokens>), order);
+});
+static_assert(shuffles_with_its_tokens<1> && shuffles_with_its_tokens<2> &&
+                  shuffles_with_its_tokens<3> && shuffles_with_its_tokens<4>,
               "S8: shuffle the tokens and the outputs shuffle the same way");
 constexpr size_t turned[] = {1, 2, 3, 0};
 static_assert(!laws::permutation_equivariance(first_query_for_all, Q, K, V, turned));
@@ -123,6 +147,22 @@ static_assert(every_visible_key_matters<0> && every_visible_key_matters<1> &&
                   every_visible_key_matters<4> && every_visible_key_matters<5> &&
                   every_visible_key_matters<6> && every_visible_key_matters<7>,
               "S22: every visible key reaches the query in one step");
+
+// And all masks of one token and of two.
+template <size_t tokens>
+constexpr bool laws_of_masks = for_all_masks<tokens, tokens>([](const auto& mask) {
+  const auto weights = attention_weights<unscaled>(q_of<tokens>, k_of<tokens>, mask);
+  const auto holds = [&](const auto& law, const auto&... others) {
+    return law(masked(mask), q_of<tokens>, k_of<tokens>, v_of<tokens>, others..., mask);
+  };
+  return laws::rows_sum_to_one(weights, mask) && laws::weights_are_positive(weights, mask) &&
+         holds([](const auto&... call) { return laws::outputs_lie_in_the_convex_hull(call...); }) &&
+         holds([](const auto&... call) { return laws::zero_scores_average(call...); }) &&
+         holds([](const auto&... call) { return laws::hidden_keys_change_nothing(call...); },
+               first<tokens>(other_K), first<tokens>(other_V)) &&
+         holds([](const auto&... call) { return laws::every_visible_key_matters(call...); });
+});
+static_assert(laws_of_masks<1> && laws_of_masks<2>, "S1, S17, S21, S22: of fewer tokens too");
 
 // What an empty row returns is for the rule to say: zeros, or the mean of all values, hidden too.
 static_assert(attention<unscaled>(q3, k3, v3, Matrix<bool, 3, 3>{}) == Matrix<Rational, 3, 2>{});
@@ -289,18 +329,28 @@ constexpr auto first_maximum = [](auto a, const auto& b) {  // forgets that the 
 };
 static_assert(!laws::merge_is_commutative(first_maximum, of_key<0>, of_key<1>));
 
-// The hard limit: with a scale of 6 the second best of these keys has 2^-6 of the best one's
-// weight, and moves the second coordinate, where their values are 4 apart, by less than 4/2^6.
-constexpr Query q1{matrix<Rational>({{1, 2}})};
+// The hard limit, at scales from 1 to 6, of queries with one best key and with two; and for none of
+// them is it reached.
+template <int c>
 constexpr auto sharp = [](const auto& q, const auto& k, const auto& v) {
-  return attention<Rule{.scale = Scale::of(6)}>(q, k, v);
+  return attention<Rule{.scale = Scale::of(c)}>(q, k, v);
 };
 constexpr auto hard = [](const auto& q, const auto& k, const auto& v) {
   return hard_attention<unscaled>(q, k, v);
 };
-static_assert(!laws::two_ways_agree(sharp, hard, q1, K, V), "S17: softmax is soft, however sharp");
-constexpr Rational off = sharp(q1, K, V).entries[0][1] - hard(q1, K, V).entries[0][1];
-static_assert(off < Rational(1, 16) && -off < Rational(1, 16), "S17: hard attention is the limit");
+template <int c>
+constexpr bool nears_hard_attention = laws::hard_attention_is_the_limit(sharp<c>, Q, K, V,
+                                                                        Rational(c)) &&
+                                      laws::hard_attention_is_the_limit(hard, Q, K, V,
+                                                                        Rational(c)) &&
+                                      !laws::two_ways_agree(sharp<c>, hard, Q, K, V);
+static_assert(nears_hard_attention<1> && nears_hard_attention<2> && nears_hard_attention<3> &&
+                  nears_hard_attention<4> && nears_hard_attention<5> && nears_hard_attention<6>,
+              "S17: hard attention is the limit, and softmax is soft, however sharp");
+static_assert(!laws::hard_attention_is_the_limit(sharp<5>, Q, K, V, Rational(6)),
+              "a scale of 5 is not as sharp as one of 6");
+static_assert(!laws::hard_attention_is_the_limit(sharp<4>, Q, K, V, Rational(4), causal),
+              "nor are keys that are hidden");
 
 // Where a rule wants NaN of rows without keys, two ways agree that both return it
 // (tests/laws_and_nan.cpp: and nowhere else).

@@ -57,13 +57,14 @@ constexpr Tiles all_tiles(const auto& mask) {
   return tiles;
 }
 
-// The keys are cut behind key j where bit j of `cuts` is set: all 2^5 ways.
-constexpr bool every_tiling_is(const Tiles& tiles, const Matrix<Rational, 4, 2>& whole) {
-  for (unsigned cuts = 0; cuts < 1u << (tokens - 1); ++cuts) {
+// The first keys are cut behind key j where bit j of `cuts` is set: of six all 2^5 ways.
+constexpr bool every_tiling_is(const Tiles& tiles, const Matrix<Rational, 4, 2>& whole,
+                               size_t keys = tokens) {
+  for (unsigned cuts = 0; cuts < 1u << (keys - 1); ++cuts) {
     Partial met;
     size_t first = 0;
-    for (size_t j = 0; j < tokens; ++j)
-      if (j + 1 == tokens || (cuts >> j & 1u) != 0) {
+    for (size_t j = 0; j < keys; ++j)
+      if (j + 1 == keys || (cuts >> j & 1u) != 0) {
         met = merge(met, tiles.from_to[first][j]);
         first = j + 1;
       }
@@ -84,6 +85,16 @@ static_assert(every_tiling_is(with_shift, attention<shifted>(Q, K, V)),
 static_assert(every_tiling_is(with_mask, attention<unscaled>(Q, K, V, scattered)),
               "under a mask with a query that sees nothing");
 static_assert(!every_tiling_is(plain, attention<banded>(Q, K, V)), "the check can fail");
+template <size_t keys>
+constexpr bool every_tiling_of = [] {
+  const Key key{rows_from<keys>(K.matrix, 0)};
+  const Value value{rows_from<keys>(V.matrix, 0)};
+  return every_tiling_is(plain, attention<unscaled>(Q, key, value), keys) &&
+         every_tiling_is(with_band, attention<banded>(Q, key, value), keys);
+}();
+static_assert(every_tiling_of<1> && every_tiling_of<2> && every_tiling_of<3> &&
+                  every_tiling_of<4> && every_tiling_of<5>,
+              "and all 31 tilings of fewer keys");
 
 // Tiles may come in any order: merge is associative, commutes, and what has met no key is neutral.
 constexpr bool is_a_commutative_monoid(const Tiles& tiles) {

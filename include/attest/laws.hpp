@@ -5,6 +5,7 @@
 // static_assert, tried on random input, or asked of someone else's implementation.
 #pragma once
 #include <attest/error_bound.hpp>
+#include <attest/exp.hpp>
 #include <attest/heads.hpp>
 #include <attest/mask.hpp>
 #include <attest/roles.hpp>
@@ -313,8 +314,8 @@ constexpr bool linearity_in_values(const Attend& attention, const Q& q, const K&
   return true;
 }
 
-// Streaming is whole for every tiling, a cache is whole, hard attention is the limit, nn.Linear's
-// layout is the other one transposed: two ways to one result. Here one is measured by the other, so
+// Streaming is whole for every tiling, a cache is whole, nn.Linear's layout is the other one
+// transposed: two ways to one result. Here one is measured by the other, so
 // where both return NaN, as a rule may ask of rows without keys, they agree.
 template <class A, class B, class Q, class K, class V>
 constexpr bool two_ways_agree(const A& one, const B& other, const Q& q, const K& k, const V& v) {
@@ -327,6 +328,59 @@ constexpr bool two_ways_agree(const A& one, const B& other, const Q& q, const K&
       if (!both_are_nan && !agree(x, y, a.error.entries[i][t] + b.error.entries[i][t]))
         return false;
     }
+  return true;
+}
+
+// S17. The larger the scale, the nearer attention is to hard attention, the mean h of the values
+// whose keys a query resembles most. At scale c > 0, with n such keys and the product of query and
+// key j lower by g_j than with those, it is within Σ_j e^{−c·g_j}·|v_j − h|/n of h (hard.hpp); of
+// exact numbers, whose weight is 2^x, within the same with 2. Products and their sums are exact;
+// without softcap, bias and sink.
+template <class Attend, class Q, class K, class V, class Visible = Everything>
+constexpr bool hard_attention_is_the_limit(const Attend& attention, const Q& q, const K& k,
+                                           const V& v, const typename Q::value_type& c,
+                                           const Visible& visible = {}) {
+  using T = typename Q::value_type;
+  const auto wide = [](const T& x) {
+    if constexpr (is_exact<T>)
+      return x;
+    else
+      return static_cast<double>(x);
+  };
+  using Wide = decltype(wide(c));
+  const auto apart = [](const Wide& a, const Wide& b) { return a > b ? a - b : b - a; };
+  const auto sharp = observe(attention, q, k, v);
+  for (size_t i = 0; i < Q::rows; ++i) {
+    Wide product[K::rows]{}, highest{};
+    int n = 0;
+    for (size_t j = 0; j < K::rows; ++j) {
+      if (!sees(visible, i, j)) continue;
+      for (size_t t = 0; t < Q::columns; ++t)
+        product[j] = product[j] + wide(q.matrix.entries[i][t]) * wide(k.matrix.entries[j][t]);
+      if (n == 0 || product[j] > highest) highest = product[j], n = 0;
+      if (product[j] == highest) ++n;
+    }
+    if (n == 0) continue;
+    for (size_t t = 0; t < V::columns; ++t) {
+      Wide h{}, off{}, size{};
+      for (size_t j = 0; j < K::rows; ++j)
+        if (sees(visible, i, j) && product[j] == highest) {
+          h = h + wide(v.matrix.entries[j][t]) / Wide(n);
+          size = size + apart(wide(v.matrix.entries[j][t]), Wide(0));
+        }
+      for (size_t j = 0; j < K::rows; ++j)
+        if (sees(visible, i, j) && !(product[j] == highest))
+          off = off + exp(wide(c) * (product[j] - highest)) *
+                          apart(wide(v.matrix.entries[j][t]), h) / Wide(n);
+      const Wide distance = apart(wide(sharp.output.entries[i][t]), h);
+      if constexpr (is_exact<T>) {
+        if (distance > off) return false;
+      } else {
+        const double rounding = (K::rows + 4) * 0x1p-52 * (size + off + distance);
+        if (!(distance <= off + sharp.error.entries[i][t] + rounding)) return false;
+      }
+    }
+  }
   return true;
 }
 
