@@ -99,6 +99,12 @@ TEST_CASE("a fault breaks the law that speaks of it") {
         faulty([](const auto& a, const auto& b, const auto& c) { return attention(a, b, c); });
     return laws::scale_law(right, right, q, k, v, 2.f);
   }));
+  CHECK(some_call_breaks([](auto& q, auto& k, auto& v, auto&, auto&) {
+    const auto half_as_sharp = faulty([](const auto& a, const auto& b, const auto& c) {
+      return attention<Rule{.scale = Scale::of(2)}>(a, b, c);
+    });
+    return laws::hard_attention_is_the_limit(half_as_sharp, q, k, v, 4.f);
+  }));
   CHECK(some_call_breaks([](auto& q, auto& k, auto&, auto&, auto&) {
     auto weights = attention_weights(q, k);
     weights[3][1] = weights[3][1] * 1.00001f + 1e-6f;

@@ -6,9 +6,14 @@
 #include "random_matrix.hpp"
 //
 #include <algorithm>
+#include <attest/cache.hpp>
+#include <attest/hard.hpp>
 #include <attest/heads.hpp>
 #include <attest/laws.hpp>
+#include <attest/streaming.hpp>
+#include <cmath>
 #include <ostream>
+#include <type_traits>
 
 namespace {
 using namespace attest;
@@ -58,12 +63,89 @@ auto attention_within_bound(const Visible& mask = {}) {
                       }};
 }
 
+// How far the attention to keys met in parts is from that to scores as computed, entry by entry,
+// whatever the parts and the order of the merges.
+//
+// Each output is Σ_j p_j θ_j v_j plus a few underflows; L bounds |ln θ_j|, R the same of a total,
+// A what underflows amount to. With g = −ln(1 − u) for each rounding, a the largest difference of
+// two scores, η half the smallest number or half a unit, V the largest value, n keys in a part:
+//   an exponential errs by a·u + 2·g, its total by n·g more, a weight by its own, its total's and
+//   g, an output by n + 1 roundings more. A merge rescales a total, a·u + 3·g, adds, g, divides, g,
+//   and weighs two outputs, 2·g. What underflows is at most η, of totals of 1 or more.
+template <class T>
+struct BoundOfParts {
+  double u = unit_roundoff<T>, g = -std::log1p(-u);
+  double eta = smallest_number<T> / 2 + half_unit<T>;
+  double a, V, n, R, L, A;
+
+  BoundOfParts(double apart, double largest_value, double keys_of_a_part)
+      : a(apart), V(largest_value), n(keys_of_a_part) {
+    const double exponential = a * u + 2 * g;
+    R = exponential + n * g + lost(2 * n * eta);
+    const double weight = exponential + R + g;
+    L = weight + (n + 1) * g;
+    A = n * std::exp(L) * (3 * eta * V + eta);
+  }
+  void merge(double all_keys) {
+    const double rescaled = R + a * u + 3 * g;
+    const double underflow = eta * (2 * all_keys * std::exp(R) + 1);
+    const double total = rescaled + g + lost(underflow);
+    const double share = rescaled + total + g;
+    L += share + 2 * g;
+    A = std::exp(share + 2 * g) * A + 2 * std::exp(L) * V * (underflow + eta) + 2 * eta;
+    R = total;
+  }
+  double bound() const { return std::expm1(L) * V + A; }
+
+ private:
+  static double lost(double relative) { return relative < 1 ? -std::log1p(-relative) : HUGE_VAL; }
+};
+template <Rule rule, size_t part, size_t merges, class T, size_t Tq, size_t Tk, size_t D, size_t Dv>
+Matrix<double, Tq, Dv> bound_of_parts(const Query<T, Tq, D>& q, const Key<T, Tk, D>& k,
+                                      const Value<T, Tk, Dv>& v) {
+  double lowest = HUGE_VAL, highest = -HUGE_VAL, largest_value = 0;
+  const auto scores = attention_scores<rule>(q, k);
+  for (const auto& row : scores.entries)
+    for (const T& score : row) {
+      lowest = std::fmin(lowest, static_cast<double>(score));
+      highest = std::fmax(highest, static_cast<double>(score));
+    }
+  for (const auto& row : v.matrix.entries)
+    for (const T& value : row)
+      largest_value = std::fmax(largest_value, std::fabs(static_cast<double>(value)));
+  BoundOfParts<T> parts(highest - lowest, largest_value, part < Tk ? part : Tk);
+  for (size_t n = 0; n < merges; ++n) parts.merge(Tk);
+  Matrix<double, Tq, Dv> bounds;
+  for (auto& row : bounds.entries)
+    for (double& bound : row) bound = parts.bound();
+  return bounds;
+}
+
+// The keys from `from` on, with their values.
+template <size_t length, template <class, size_t, size_t> class Role, class T, size_t R, size_t C>
+Role<T, length, C> rows_from(const Role<T, R, C>& m, size_t from) {
+  Role<T, length, C> part;
+  for (size_t i = 0; i < length; ++i)
+    for (size_t t = 0; t < C; ++t) part.matrix[i][t] = m.matrix[from + i][t];
+  return part;
+}
+
 template <Rule rule>
 constexpr bool depends_on_positions =
     rule.causal || rule.alibi || rule.window_left >= 0 || rule.window_right >= 0;
 
 constexpr Rule scaled_by(Rule rule, double scale) {
   rule.scale = Scale::of(scale);
+  return rule;
+}
+// Of the last `queries` of `keys` tokens, none of which sees a later one.
+constexpr Rule of_the_newest(Rule rule, size_t queries, size_t keys) {
+  rule.causal = true;
+  rule.offset = static_cast<long>(keys) - static_cast<long>(queries);
+  return rule;
+}
+constexpr Rule without_offset(Rule rule) {
+  rule.offset = 0;
   return rule;
 }
 
@@ -93,6 +175,93 @@ struct Laws {
     if constexpr (rule.softcap == 0 && !rule.alibi && !rule.scale_by_square_roots)
       RC_ASSERT(laws::scale_law(attention_within_bound<scaled_by(rule, 0.5)>(),
                                 attention_within_bound<scaled_by(rule, 1)>(), q, k, v, T(2)));
+  }
+
+  // What a value moves must not be less than what its rounding does: not in eight bits.
+  void reach() const {
+    if constexpr (unit_roundoff<T> <= 0x1p-8) {
+      Query<T, Tq, D> nearly_indifferent = q;
+      for (auto& row : nearly_indifferent.matrix.entries)
+        for (T& entry : row) entry = T(0x1p-5) * entry;
+      RC_ASSERT(laws::every_visible_key_matters(attention_within_bound<rule>(mask),
+                                                nearly_indifferent, k, v, visible));
+    }
+  }
+
+  void limit() const {
+    if constexpr (rule.softcap == 0 && !rule.alibi && !rule.scale_by_square_roots) {
+      RC_ASSERT(laws::hard_attention_is_the_limit(attention_within_bound<scaled_by(rule, 4)>(mask),
+                                                  q, k, v, T(4), visible));
+      RC_ASSERT(laws::hard_attention_is_the_limit(
+          attention_within_bound<scaled_by(rule, 0.25)>(mask), q, k, v, T(0.25), visible));
+    }
+  }
+
+  // Keys in tiles, in three parts, and one token after the other from a cache.
+  template <size_t tile>
+  void in_tiles_of() const {
+    const auto whole =
+        laws::Within{[](const auto&... parts) { return attention<rule>(parts...); },
+                     [](const auto&... parts) { return bound_of_parts<rule, Tk, 0>(parts...); }};
+    const auto in_tiles =
+        laws::Within{[](const auto&... parts) { return streaming_attention<tile, rule>(parts...); },
+                     [](const auto&... parts) {
+                       return bound_of_parts<rule, tile, (Tk + tile - 1) / tile - 1>(parts...);
+                     }};
+    RC_ASSERT(laws::two_ways_agree(in_tiles, whole, q, k, v));
+  }
+  void tiles() const {
+    in_tiles_of<1>();
+    in_tiles_of<2>();
+    in_tiles_of<5>();
+  }
+  void merges() const {
+    const auto merged = [](const auto& a, const auto& b) { return merge(a, b); };
+    if constexpr (Tk >= 3) {
+      constexpr size_t third = Tk / 3, rest = Tk - 2 * third;
+      const auto part = [](const auto& a, const auto& b, const auto& c, auto length, size_t from) {
+        return partial_attention<rule>(a, rows_from<length()>(b, from),
+                                       rows_from<length()>(c, from), static_cast<long>(from));
+      };
+      using Third = std::integral_constant<size_t, third>;
+      using Rest = std::integral_constant<size_t, rest>;
+      RC_ASSERT(laws::merge_is_commutative(merged, part(q, k, v, Third{}, 0),
+                                           part(q, k, v, Rest{}, 2 * third)));
+      const auto within = [](const auto& order) {
+        return laws::Within{
+            order, [](const auto&... parts) { return bound_of_parts<rule, rest, 2>(parts...); }};
+      };
+      const auto first_two = within([&](const auto& a, const auto& b, const auto& c) {
+        return finish(merge(merge(part(a, b, c, Third{}, 0), part(a, b, c, Third{}, third)),
+                            part(a, b, c, Rest{}, 2 * third)));
+      });
+      const auto last_two = within([&](const auto& a, const auto& b, const auto& c) {
+        return finish(merge(part(a, b, c, Third{}, 0), merge(part(a, b, c, Third{}, third),
+                                                             part(a, b, c, Rest{}, 2 * third))));
+      });
+      RC_ASSERT(laws::two_ways_agree(first_two, last_two, q, k, v));
+    }
+  }
+  void cached() const {
+    if constexpr (Tq <= Tk) {
+      const auto whole = [](const auto& a, const auto& b, const auto& c) {
+        return attention<of_the_newest(rule, Tq, Tk)>(a, b, c);
+      };
+      const auto from_a_cache = [](const auto& a, const auto& b, const auto& c) {
+        constexpr Rule one_at_a_time = without_offset(of_the_newest(rule, Tq, Tk));
+        KeyValueCache<T, Tk, D, Dv> cache;
+        Matrix<T, Tq, Dv> output;
+        for (size_t j = 0; j < Tk; ++j) {
+          RC_ASSERT(cache.append(b.matrix.entries[j], c.matrix.entries[j]));
+          if (j + Tq < Tk) continue;
+          const size_t i = j + Tq - Tk;
+          const auto row = attention<one_at_a_time>(rows_from<1>(a, i), cache);
+          for (size_t t = 0; t < Dv; ++t) output[i][t] = row[0][t];
+        }
+        return output;
+      };
+      RC_ASSERT(laws::two_ways_agree(from_a_cache, whole, q, k, v));
+    }
   }
 
   void orders() const {
@@ -147,6 +316,8 @@ struct Case {
   void (*orders)();
   void (*hidden)();
   void (*heads_and_batches)();
+  void (*limits)();
+  void (*ways)();
 };
 template <Rule rule, class T, size_t Tq, size_t Tk, size_t D, size_t Dv>
 constexpr Case<T> case_of(const char* name) {
@@ -156,7 +327,18 @@ constexpr Case<T> case_of(const char* name) {
           [] { Call{}.outputs(); },
           [] { Call{}.orders(); },
           [] { Call{}.hidden(); },
-          [] { Call{}.heads_and_batches(); }};
+          [] { Call{}.heads_and_batches(); },
+          [] {
+            const Call call;
+            call.reach();
+            call.limit();
+          },
+          [] {
+            const Call call;
+            call.tiles();
+            call.merges();
+            call.cached();
+          }};
 }
 
 template <class T, size_t N>
@@ -171,6 +353,10 @@ void hold_in(const Case<T> (&cases)[N]) {
   rc::prop("S8: orders", [&] { one_of(&Case<T>::orders); });
   rc::prop("S10: what is hidden", [&] { one_of(&Case<T>::hidden); });
   rc::prop("S11, S12: heads and batches", [&] { one_of(&Case<T>::heads_and_batches); });
+  rc::prop("S17, S22: the hard limit, one step", [&] { one_of(&Case<T>::limits); });
+  rc::prop("tiles, merges, a cache", [&] { one_of(&Case<T>::ways); });
+  CHECK(laws::variance_over_signs<T, 1>([](const auto& q, const auto& k) { return dot(q, k); }) ==
+        T(1));
 }
 
 inline constexpr Rule plain{};
