@@ -162,6 +162,112 @@ TEST_CASE("one key of score zero does not show the base of the log-sum-exp") {
   CHECK(why(with(1), "log-sum-exp to base 2") == "shown");
 }
 
+// PyTorch's test_transformers.py and JAX's splash attention: inputs uniform on [0, 1), which make
+// all weights nearly alike.
+TEST_CASE("uniform inputs do not show a scale of the padded width") {
+  const Extents extents{1, 2, 2, 16, 143, 48};
+  const AdequacyOptions by_theirs{.work = 0x1p28, .tolerance = Allclose{3e-3, 3e-3}};
+  CHECK(find(adequacy_of(call_of(extents, uniform), by_theirs), "scale of another width"));
+  CHECK(why(adequacy_of(call_of(extents, normal), by_theirs), "scale of another width") == "shown");
+}
+
+// Xilinx/mlir-air#1427: inputs uniform on [0.5, 1), an absolute tolerance of 0.5 and a relative one
+// of 0.2.
+TEST_CASE("a tolerance as large as the values shows next to nothing") {
+  const Draw upper_half = [](std::mt19937& random) { return 0.5 + 0.5 * uniform(random); };
+  Example example = call_of({1, 2, 2, 32, 64, 64}, upper_half);
+  example.option("causal", std::string("top-left"));
+  const Adequacy found = adequacy_of(example, {.work = 0x1p28, .tolerance = Allclose{0.5, 0.2}});
+  for (const char* name : {"causality dropped", "scale missing", "plain mean of the values",
+                           "last key dropped", "row 0 in every row", "values in reverse order"})
+    CHECK(find(found, name));
+  CHECK(4 * found.shown < found.applicable);
+}
+
+// ggml's test-backend-ops.cpp: inputs uniform on [-1, 1) and a softcap of 10.
+TEST_CASE("a softcap of 10 does not show at logits of deviation a third") {
+  const Draw both_signs = [](std::mt19937& random) { return 2 * uniform(random) - 1; };
+  const Adequacy found =
+      adequacy_of(call_of({1, 2, 2, 16, 512, 64}, both_signs).option("softcap", 10.0),
+                  {.work = 0x1p28, .tolerance = Allclose{5e-4, 5e-4}});
+  CHECK(why(found, "softcap dropped").find("the softcap is 10") != std::string::npos);
+}
+
+// vLLM's test_flash_attn.py: normal inputs, compared to 1.5e-2 and 1e-2.
+TEST_CASE("a key of zeros among hundreds does not show by 1.5e-2") {
+  const Adequacy found = adequacy_of(call_of({1, 2, 2, 16, 463, 64}, normal),
+                                     {.work = 0x1p28, .tolerance = Allclose{1.5e-2, 1e-2}});
+  CHECK(find(found, "keys of zeros counted"));
+}
+
+// JAX's Pallas kernels on GPUs: compared to 0.05.
+TEST_CASE("a sum of exponentials in bfloat16 does not show by 0.05") {
+  const Adequacy found = adequacy_of(call_of({1, 2, 2, 16, 256, 64}, normal),
+                                     {.work = 0x1p28, .tolerance = Allclose{0.05, 0}});
+  CHECK(find(found, "exponentials summed in a coarser format"));
+  CHECK(find(found, "weights held in a coarser format"));
+}
+
+// FlashInfer's test of merged states: normal inputs divided by 10, so that the reference's mixture
+// of a natural maximum and a logarithm to base 2 is not seen.
+TEST_CASE("scores near zero do not show of which base the maximum is") {
+  const auto with = [](double times) {
+    Example example = call_of({1, 2, 2, 8, 54, 128},
+                              [times](std::mt19937& random) { return times * normal(random); });
+    example.array("lse", {1, 2, 8}, std::vector<double>(16, 0));
+    example.option("lse_base", std::string("2"));
+    return adequacy_of(example, {.work = 0x1p28, .tolerance = Allclose{1e-2, 1e-2}});
+  };
+  CHECK(find(with(0.1), "log-sum-exp of a natural maximum and a base-2 sum"));
+  CHECK(why(with(1), "log-sum-exp of a natural maximum and a base-2 sum") == "shown");
+}
+
+// aqlaboratory/openfold-3#258: of the mean of all outputs every derivative is below the tolerance.
+TEST_CASE("derivatives by the mean of the output do not show that there are none") {
+  const auto with = [](double derivative) {
+    Example example = call_of({1, 2, 2, 64, 64, 32}, normal);
+    const Shape shape{1, 2, 64, 32};
+    example.array("dout", shape, std::vector<double>(element_count(shape), derivative));
+    for (const char* name : {"dq", "dk", "dv"})
+      example.array(name, shape, std::vector<double>(element_count(shape), 0));
+    return adequacy_of(example, {.work = 0x1p32, .tolerance = Allclose{1e-3, 0}});
+  };
+  CHECK(find(with(1.0 / (2 * 64 * 32)), "gradients zero"));
+  CHECK(why(with(1), "gradients zero") == "shown");
+}
+
+// vllm-project/vllm#945: distances from another origin move all scores of a row alike where no key
+// lies ahead, and so the log-sum-exp alone.
+TEST_CASE("distances from another origin show in the log-sum-exp alone") {
+  const auto with = [](bool log_sum_exp) {
+    Example example = call_of({1, 2, 2, 2, 5, 8}, normal);
+    example.array("alibi_slopes", {2}, {0.5, 0.25}).option("causal", std::string("bottom-right"));
+    if (log_sum_exp) example.array("lse", {1, 2, 2}, std::vector<double>(4, 0));
+    Implementation by = implementation(read_problem(example.call));
+    by.problem.alibi_distance = AlibiDistance::from_row;
+    const Problem problem = read_problem(example.call);
+    const Precision claim = claimed_precision(example.call, problem);
+    const Outputs outputs = evaluate(implementation(problem), by, Place::everywhere(), claim, true);
+    return judge(with_outputs(example.call, outputs).call).verdict;
+  };
+  CHECK(with(false) == Verdict::pass);
+  CHECK(with(true) == Verdict::fail);
+}
+
+// What a test never asks cannot be shown by it: FlashAttention's give no scale and compare no
+// log-sum-exp, those of Triton and JAX have keys in multiples of 128, one of zml's has no window.
+TEST_CASE("what is not in a call strikes it not") {
+  const Problem plain = read_problem(call_of({1, 2, 2, 128, 128, 16}, normal).call);
+  for (const char* name : {"given scale ignored", "log-sum-exp to base 2", "tail of keys dropped",
+                           "window's left side off by some"}) {
+    CAPTURE(name);
+    CHECK(!applies(*find_fault(name), plain));
+  }
+  Example scaled = call_of({1, 2, 2, 8, 8, 16}, normal);
+  CHECK(why(adequacy_of(scaled.option("scale", 0.25)), "given scale ignored") ==
+        "the given scale is 1/√D");
+}
+
 TEST_CASE("equal values show nothing of weights") {
   const Adequacy found = adequacy_of(call_of({1, 1, 1, 4, 8, 16}, [](std::mt19937& random) {
     static int n = 0;

@@ -31,6 +31,29 @@ inline std::vector<double> coarser_than(const NumberFormat& step, std::size_t co
 inline void round_to(std::vector<double>& row, double n) {
   for (double& x : row) x = coarse_formats[static_cast<std::size_t>(n)]->round(x);
 }
+inline double largest_of(const Problem& p, bool keys) {
+  std::vector<double> row(keys ? p.width() : p.value_width());
+  double largest = 0;
+  for (std::size_t b = 0; b < p.batches(); ++b)
+    for (std::size_t h = 0; h < p.key_value_heads(); ++h)
+      for (std::size_t j = 0; j < p.given_keys(); ++j) {
+        if (keys)
+          p.read_key(b, h, j, row.data());
+        else
+          p.read_value(b, h, j, row.data());
+        for (const double x : row)
+          if (std::isfinite(x)) largest = std::max(largest, std::fabs(x));
+      }
+  return largest;
+}
+// As the nearest multiple of largest/127, or as a number of 8 bits times largest/448.
+inline void quantise(std::vector<double>& row, double largest, bool floating) {
+  if (largest == 0) return;
+  const NumberFormat& format = formats::float8_e4m3fn;
+  const double scale = largest / (floating ? format.largest : 127);
+  for (double& x : row)
+    x = scale * (floating ? format.round(x / scale) : std::nearbyint(x / scale));
+}
 inline Example many_keys(std::size_t keys) {
   Numbers scores(keys), values(keys);
   for (std::size_t j = 0; j < keys; ++j) {
@@ -94,6 +117,27 @@ inline constexpr Fault arithmetic_faults[] = {
        by.steps.on_value = [n](std::vector<double>& v, RowIndex) { round_to(v, n); };
      },
      [](double n) { return "values held in " + format_in_words(n); },
+     [] {
+       return one_query({0, 0}, {1.003, 2.007});
+     }},
+    {"keys and values quantised with one scale", FaultFamily::arithmetic,
+     "Keys and values are held in 8 bits, relative to the largest of all of them.",
+     "a quantised cache; what a hidden or later key holds then changes every row",
+     "NVIDIA/TransformerEngine#3248",
+     [](const Problem& p) {
+       return p.format.precision > 4 ? std::vector<double>{0, 1} : std::vector<double>{};
+     },
+     [](Implementation& by, double n) {
+       const double key = largest_of(by.problem, true), value = largest_of(by.problem, false);
+       by.steps.on_key = [key, n](std::vector<double>& k, long) { quantise(k, key, n != 0); };
+       by.steps.on_value = [value, n](std::vector<double>& v, RowIndex) {
+         quantise(v, value, n != 0);
+       };
+     },
+     [](double n) {
+       return std::string("keys and values quantised with one scale, to ") +
+              (n != 0 ? "float8_e4m3fn" : "int8");
+     },
      [] {
        return one_query({0, 0}, {1.003, 2.007});
      }},

@@ -87,6 +87,54 @@ inline constexpr Fault cache_faults[] = {
      },
      [](double n) { return "keys' length rounded up to a multiple of " + number_in_words(n); },
      lengths_example},
+    {"a page more than the keys fill", FaultFamily::cache,
+     "Where keys fill their last page exactly, one page more counts.",
+     "length/page + 1 pages, in place of the quotient rounded up", "pegainfer#291",
+     [](const Problem& p) {
+       std::vector<double> pages;
+       for (const std::size_t n : {16u, 64u, 128u, 32u, 8u, 4u, 2u})
+         if (std::any_of(p.lengths.begin(), p.lengths.end(), [&](std::size_t length) {
+               return length > 0 && length < p.given_keys() && length % n == 0;
+             }))
+           pages.push_back(static_cast<double>(n));
+       return pages;
+     },
+     [](Implementation& by, double n) {
+       const auto page = static_cast<std::size_t>(n);
+       for (std::size_t& length : by.problem.lengths)
+         if (length > 0 && length % page == 0)
+           length = std::min(by.problem.given_keys(), length + page);
+     },
+     [](double n) { return "a page more than the keys fill, of " + number_in_words(n); },
+     lengths_example},
+    {"causal mask aligned to the padded length", FaultFamily::cache,
+     "The last query stands at the last row of the keys' array, not at the last key that counts.",
+     "one offset for the whole batch, of the longest or the padded length",
+     "NVIDIA/cudnn-frontend#493",
+     [](const Problem& p) {
+       const long aligned = static_cast<long>(p.given_keys()) - static_cast<long>(p.queries());
+       return p.rule.causal && padded_keys(p) &&
+                      std::any_of(p.offsets.begin(), p.offsets.end(),
+                                  [&](long offset) { return offset != aligned; })
+                  ? one_setting
+                  : std::vector<double>{};
+     },
+     [](Implementation& by, double) {
+       Problem& p = by.problem;
+       p.offsets.assign(p.batches(),
+                        static_cast<long>(p.given_keys()) - static_cast<long>(p.queries()));
+     },
+     nullptr,
+     [] {
+       Example example("onnx-24");
+       example.array("q", {2, 1, 2, 1}, Numbers(4, 0))
+           .array("k", {2, 1, 3, 1}, Numbers(6, 0))
+           .array("v", {2, 1, 3, 1}, {1, 2, 4, 1, 2, 4})
+           .array("nonpad_kv_seqlen", {2}, {2, 3}, ElementType::int64)
+           .array("out", {2, 1, 2, 1}, Numbers(4, 0))
+           .option("is_causal", std::int64_t{1});
+       return example;
+     }},
     {"keys' length of batch 0 in every batch entry", FaultFamily::cache,
      "Every batch entry sees as many keys as the first.", "lengths are read without the batch", "",
      [](const Problem& p) { return p.batches() > 1 ? if_padded_keys(p) : std::vector<double>{}; },

@@ -3,11 +3,18 @@
 
 // Faults of the backward pass alone: the output is right.
 #pragma once
+#include <attest/oracle/fault/arithmetic.hpp>
 #include <attest/oracle/fault/layout.hpp>
+#include <attest/oracle/fault/log_sum_exp.hpp>
+#include <attest/oracle/fault/window.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace attest::oracle::detail {
@@ -23,6 +30,27 @@ inline Example gradient_example(std::size_t query_heads = 1, std::size_t key_val
       .array("dk", k, Numbers(6 * key_value_heads, 0))
       .array("dv", k, Numbers(6 * key_value_heads, 0));
   return example;
+}
+
+// Weights computed again for the backward pass from q, k and the log-sum-exp, with the biases of
+// another problem.
+inline void on_backward_with_biases_of(Implementation& by, Problem other) {
+  const auto biases = std::make_shared<const Problem>(std::move(other));
+  by.steps.scores_of_hidden_keys = true;
+  on_backward(by, [biases](const Problem& p, const KeyRow& of, BackwardRow& row) {
+    const RowIndex at = of.place;
+    const double lse = of.maximum + std::log(of.sum);
+    if (hidden_altogether(of)) return;
+    for (std::size_t j = 0; j < p.given_keys() && j < row.weights.size(); ++j) {
+      const double bias = biases->bias(at.batch, at.head, at.row, j);
+      if (bias == p.bias(at.batch, at.head, at.row, j)) continue;
+      row.weights[j] = std::exp(of.unmasked[j] + bias - lse);
+      row.d_scores[j] = row.weights[j] * (row.d_weights[j] - row.level);
+    }
+  });
+}
+inline void drop_from_backward(BackwardRow& row, std::size_t first) {
+  for (std::size_t j = first; j < row.weights.size(); ++j) row.weights[j] = row.d_scores[j] = 0;
 }
 
 inline constexpr Fault gradient_faults[] = {
@@ -204,6 +232,143 @@ inline constexpr Fault gradient_faults[] = {
        });
      },
      nullptr, [] { return gradient_example(); }},
+    {"mask missing in the backward pass", FaultFamily::gradient,
+     "Gradients are those of weights without the mask.",
+     "weights are computed again from q, k and the log-sum-exp, without the mask",
+     "Dao-AILab/flash-attention#2623",
+     [](const Problem& p) { return p.mask ? if_gradients(p) : std::vector<double>{}; },
+     [](Implementation& by, double) {
+       Problem without = by.problem;
+       without.mask.reset();
+       without.mask_slopes.clear();
+       on_backward_with_biases_of(by, std::move(without));
+     },
+     nullptr,
+     [] {
+       return gradient_example().array("attn_mask", {2, 3}, {1, 0, 1, 1, 1, 0},
+                                       ElementType::boolean);
+     }},
+    {"window missing in the backward pass", FaultFamily::gradient,
+     "Weights of keys beyond the window take part in the gradients.",
+     "weights are computed again from q, k and the log-sum-exp, without the window",
+     "Dao-AILab/flash-attention#2623",
+     [](const Problem& p) { return windowed(p) ? if_gradients(p) : std::vector<double>{}; },
+     [](Implementation& by, double) {
+       Problem without = by.problem;
+       without.rule.window_left = without.rule.window_right = -1;
+       on_backward_with_biases_of(by, std::move(without));
+     },
+     nullptr,
+     [] {
+       return gradient_example().option("window", std::vector<std::int64_t>{0, 0});
+     }},
+    {"gradients of rows without keys are NaN", FaultFamily::gradient,
+     "A query that sees no key makes its dq NaN, and dk and dv of its whole head.",
+     "e^(score − log-sum-exp) where both are −∞", "Dao-AILab/flash-attention#443",
+     [](const Problem& p) {
+       return may_hide(p) && p.sinks.empty() && p.rule.empty_row == EmptyRow::zero
+                  ? if_gradients(p)
+                  : std::vector<double>{};
+     },
+     [](Implementation& by, double) {
+       on_backward(by, [](const Problem&, const KeyRow& of, BackwardRow& row) {
+         if (!hidden_altogether(of)) return;
+         constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+         std::fill(row.weights.begin(), row.weights.end(), nan);
+         std::fill(row.d_scores.begin(), row.d_scores.end(), nan);
+       });
+     },
+     nullptr,
+     [] {
+       return gradient_example().array("attn_mask", {2, 3}, {0, 0, 0, 1, 1, 1},
+                                       ElementType::boolean);
+     }},
+    {"tail of keys dropped in the backward pass", FaultFamily::gradient,
+     "Keys beyond the last whole tile of n take no part in the gradients.",
+     "the number of tiles is rounded down in the backward kernel", "ROCm/aotriton#236",
+     [](const Problem& p) {
+       std::vector<double> sizes;
+       if (!p.has_gradients()) return sizes;
+       for (const double n : tile_sizes(p.given_keys(), false))
+         if (p.given_keys() % static_cast<std::size_t>(n) != 0) sizes.push_back(n);
+       return sizes;
+     },
+     [](Implementation& by, double n) {
+       on_backward(by, [n](const Problem& p, const KeyRow&, BackwardRow& row) {
+         const auto tile = static_cast<std::size_t>(n);
+         drop_from_backward(row, p.given_keys() / tile * tile);
+       });
+     },
+     [](double n) {
+       return "keys beyond the last whole tile of " + number_in_words(n) +
+              " dropped in the backward pass";
+     },
+     [] { return gradient_example(); }},
+    {"tail of rows dropped in the backward pass", FaultFamily::gradient,
+     "Queries beyond the last whole tile of n take no part in the gradients.",
+     "the number of tiles is rounded down in the backward kernel", "ROCm/aotriton#236",
+     [](const Problem& p) {
+       std::vector<double> sizes;
+       if (!p.has_gradients()) return sizes;
+       for (const double n : tile_sizes(p.queries(), true))
+         if (p.queries() % static_cast<std::size_t>(n) != 0) sizes.push_back(n);
+       return sizes;
+     },
+     [](Implementation& by, double n) {
+       on_backward(by, [n](const Problem& p, const KeyRow& of, BackwardRow& row) {
+         const auto tile = static_cast<std::size_t>(n);
+         if (of.place.row >= p.queries() / tile * tile) drop_from_backward(row, 0);
+       });
+     },
+     [](double n) {
+       return "rows beyond the last whole tile of " + number_in_words(n) +
+              " dropped in the backward pass";
+     },
+     [] { return gradient_example(); }},
+    {"sink missing in the backward pass", FaultFamily::gradient,
+     "Weights are computed again from a log-sum-exp without the sink.",
+     "the sink is added after the log-sum-exp is stored", "Dao-AILab/flash-attention#2752",
+     [](const Problem& p) { return p.sinks.empty() ? std::vector<double>{} : if_gradients(p); },
+     [](Implementation& by, double) {
+       on_backward(by, [](const Problem& p, const KeyRow& of, BackwardRow& row) {
+         const double others = 1 - of.weights[p.given_keys()];
+         if (!(others > 0)) return;
+         for (std::size_t j = 0; j < p.given_keys(); ++j) {
+           row.weights[j] /= others;
+           row.d_scores[j] /= others;
+         }
+       });
+     },
+     nullptr, [] { return gradient_example().array("sinks", {1}, {1}); }},
+    {"derivative of the sinks of the other sign", FaultFamily::gradient,
+     "The gradients of the sinks are negated.", "Σ p dP is added where it is subtracted", "",
+     [](const Problem& p) { return p.d_sinks ? one_setting : std::vector<double>{}; },
+     [](Implementation& by, double) {
+       on_backward(by, [](const Problem& p, const KeyRow&, BackwardRow& row) {
+         row.d_scores[p.given_keys()] *= -1;
+       });
+     },
+     nullptr, [] { return gradient_example().array("sinks", {1}, {1}).array("dsinks", {1}, {0}); }},
+    {"log-sum-exp kept in a coarser format for the backward pass", FaultFamily::gradient,
+     "Weights are computed again from a log-sum-exp of fewer digits than the softmax has.",
+     "it is stored in the inputs' format", "",
+     [](const Problem& p) {
+       return p.has_gradients() ? std::vector<double>{0, 1} : std::vector<double>{};
+     },
+     [](Implementation& by, double n) {
+       on_backward(by, [n](const Problem&, const KeyRow& of, BackwardRow& row) {
+         const double lse = of.maximum + std::log(of.sum);
+         if (hidden_altogether(of)) return;
+         const double kept = coarse_formats[static_cast<std::size_t>(n)]->round(lse);
+         const double factor = std::exp(lse - kept);
+         for (double& p : row.weights) p *= factor;
+         for (double& d : row.d_scores) d *= factor;
+       });
+     },
+     [](double n) {
+       return "log-sum-exp kept in " + format_in_words(n) + " for the backward pass";
+     },
+     [] { return gradient_example().option("scale", 8.0); }},
 };
 
 }  // namespace attest::oracle::detail

@@ -6,7 +6,9 @@
 #include <attest/oracle/fault/mask.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -199,6 +201,36 @@ inline constexpr Fault head_faults[] = {
        };
        map(by.steps.key, from_queries);
        map(by.steps.value, from_queries);
+     },
+     nullptr, [] { return two_of(true); }},
+    {"batch entries see each other's keys", FaultFamily::heads,
+     "Queries see the keys of other batch entries too, causal ones those of entries before theirs.",
+     "sequences packed into one array, and no mask between them", "AI-Hypercomputer/maxtext#878",
+     [](const Problem& p) {
+       return p.rule.window_left < 0 && p.rule.window_right < 0 ? if_several_batches(p)
+                                                                : std::vector<double>{};
+     },
+     [](Implementation& by, double) {
+       const auto others = std::make_shared<std::vector<double>>();  // their values
+       on_scores(by, [others](const Problem& p, KeyRow& row) {
+         const RowIndex at = row.place;
+         const std::size_t head = p.key_value_head_of(at.head), columns = p.value_width();
+         std::vector<double> q(p.width()), k(p.width());
+         p.query.read_row(at.batch, at.head, at.row, q.data());
+         others->resize(p.batches() * p.given_keys() * columns);
+         for (std::size_t b = 0; b < p.batches(); ++b)
+           for (std::size_t j = 0; b != at.batch && j < p.lengths[b]; ++j) {
+             if (p.rule.causal && b > at.batch) break;
+             p.read_key(b, head, j, k.data());
+             double* const value = others->data() + (b * p.given_keys() + j) * columns;
+             p.read_value(b, head, j, value);
+             double score = 0;
+             for (std::size_t t = 0; t < q.size(); ++t) score += q[t] * k[t];
+             score *= scale_of(p);
+             const double cap = p.rule.softcap;
+             row.append(cap != 0 ? cap * std::tanh(score / cap) : score, value);
+           }
+       });
      },
      nullptr, [] { return two_of(true); }},
     {"batch entry 0 in every batch entry", FaultFamily::heads,

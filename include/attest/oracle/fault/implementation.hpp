@@ -67,6 +67,8 @@ struct Maximum {
   bool without_sinks = false;
   double starts_at = -std::numeric_limits<double>::infinity();  // of the running maximum
   std::optional<double> fixed;                                  // in its place
+  // The keys it is taken over, hidden ones too. Null: those that are seen.
+  std::function<bool(const Problem&, const KeyRow&, std::size_t)> of;
 };
 
 // An online softmax over tiles of so many keys, and what it forgets. 0: the whole row at once.
@@ -76,6 +78,7 @@ struct Tiles {
   bool averages = false;      // each tile's own output, all tiles counted alike
   double merge_base = 0;      // tiles' outputs are weighed by this to their log-sum-exp; 0: by e
   bool guards_hidden = true;  // against −∞ − (−∞) where a whole tile is hidden
+  bool guards_empty = true;   // against 0/0 in the output of a whole tile that is hidden
 };
 
 // In the place of −∞ for a hidden key.

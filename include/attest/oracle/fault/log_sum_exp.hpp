@@ -80,8 +80,10 @@ inline constexpr Fault log_sum_exp_faults[] = {
      "The maximum is natural, the logarithm of the sum is to base 2.", "one of two conversions",
      "flashinfer-ai/flashinfer#633", if_log_sum_exp,
      [](Implementation& by, double) {
-       on_log_sum_exp(by, [](const Problem&, const KeyRow& row, double lse) {
-         return row.maximum + (lse - row.maximum) * 0x1.71547652b82fep+0;
+       on_log_sum_exp(by, [](const Problem& p, const KeyRow& row, double lse) {
+         const double mixed = row.maximum + (lse - row.maximum) * 0x1.71547652b82fep+0;
+         // of one to base 2 the maximum is what was not converted
+         return p.rule.log_sum_exp_base == LogBase::two ? mixed * 0x1.62e42fefa39efp-1 : mixed;
        });
      },
      nullptr, log_sum_exp_example},

@@ -243,6 +243,26 @@ inline constexpr Fault mask_faults[] = {
        return equal_scores(2, {0, 1}).array("attn_mask", {2, 2}, {1, 0, 0, 1},
                                             ElementType::boolean);
      }},
+    {"mask's batches and heads exchanged", FaultFamily::mask,
+     "A mask of its own for each batch entry is read as one for each head, or the other way round.",
+     "a mask of three axes is broadcast from the wrong side", "tenstorrent/tt-metal#39946",
+     [](const Problem& p) {
+       const bool one = if_mask_varies(p, 0).empty() != if_mask_varies(p, 1).empty();
+       return one && p.batches() > 1 && p.query_heads() > 1 && p.only_masks() && p.offsets[0] == 0
+                  ? one_setting
+                  : std::vector<double>{};
+     },
+     [](Implementation& by, double) {
+       map(by.steps.bias, [](const Problem& p, RowIndex at) {
+         return RowIndex{at.head % p.batches(), at.batch % p.query_heads(), at.row};
+       });
+     },
+     nullptr,
+     [] {
+       return small_call({2, 2, 1, 1}, Numbers(4, 0), {2, 2, 2, 1}, Numbers(8, 0), {2, 2, 2, 1},
+                         {0, 1, 0, 1, 0, 1, 0, 1})
+           .array("attn_mask", {2, 1, 1, 2}, {1, 0, 0, 1}, ElementType::boolean);
+     }},
     {"mask read transposed", FaultFamily::mask, "Query i and key j read the mask at (j, i).",
      "rows and columns are exchanged", "",
      [](const Problem& p) {

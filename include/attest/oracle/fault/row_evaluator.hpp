@@ -439,14 +439,23 @@ class RowEvaluator {
 
   double first_maximum() const {
     const Maximum& maximum = of_.steps.maximum;
+    if (maximum.of) return maximum_of_chosen();
     return !maximum.subtracted ? 0 : maximum.fixed ? *maximum.fixed : maximum.starts_at;
+  }
+  double maximum_of_chosen() const {
+    double largest = -infinity;
+    for (std::size_t j = 0; j < row.size(); ++j)
+      if (of_.steps.maximum.of(of_.problem, row, j))
+        largest = std::max(
+            largest, row.hidden[j] && j < row.unmasked.size() ? row.unmasked[j] : row.scores[j]);
+    return largest;
   }
 
   // Weights from scores: unnormalised into row.weights, then divided unless the output is.
   void weigh() {
     const Steps& steps = of_.steps;
     const std::size_t keys = row.size();
-    const bool runs = steps.maximum.subtracted && !steps.maximum.fixed;
+    const bool runs = steps.maximum.subtracted && !steps.maximum.fixed && !steps.maximum.of;
     const bool without_sinks = steps.maximum.without_sinks;
     double m = first_maximum(), sum = 0;
     const std::size_t tile = steps.tiles.keys == 0 ? keys : steps.tiles.keys;
@@ -468,7 +477,7 @@ class RowEvaluator {
       }
       if (!any) {
         if (merges) tile_log_sums.push_back(-infinity);
-        if (!steps.tiles.guards_hidden && m == -infinity) {
+        if ((!steps.tiles.guards_hidden && m == -infinity) || !steps.tiles.guards_empty) {
           sum = std::numeric_limits<double>::quiet_NaN();
           std::fill(row.weights.begin() + static_cast<std::ptrdiff_t>(from),
                     row.weights.begin() + static_cast<std::ptrdiff_t>(to), sum);

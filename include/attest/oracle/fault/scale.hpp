@@ -81,6 +81,24 @@ inline Example scale_example() {
   return small_call({1, 4}, {2, 0, 0, 0}, {2, 4}, {1, 0, 0, 0, 0, 0, 0, 0}, {2, 1}, {1, 0});
 }
 
+inline std::vector<double> fixed_scales(const Problem& p) {
+  return distinct({0.125, 1 / std::sqrt(128.0), 0.0625, 1 / std::sqrt(96.0), 1 / std::sqrt(80.0),
+                   1 / std::sqrt(32.0), 0.25, 0.5, 0.1},
+                  scale_of(p));
+}
+// Whether a fault with a reason of its own has this scale.
+inline bool is_another_faults(const Problem& p, double scale) {
+  const auto d = static_cast<double>(p.width());
+  std::vector<double> known = fixed_scales(p);
+  for (const double width : other_widths(p)) known.push_back(1 / std::sqrt(width));
+  const double given = scale_of(p);
+  for (const double x :
+       {1.0, given * given, std::sqrt(given), 1 / std::sqrt(d), 1 / d, std::sqrt(d)})
+    known.push_back(x);
+  return std::any_of(known.begin(), known.end(),
+                     [&](double x) { return std::fabs(x - scale) <= 1e-9 * std::fabs(x); });
+}
+
 inline constexpr Fault scale_faults[] = {
     {"scale missing", FaultFamily::scale,
      "q·k is not multiplied by the scale: the softmax is of q·k.",
@@ -133,14 +151,25 @@ inline constexpr Fault scale_faults[] = {
      },
      nullptr, scale_example},
     {"fixed scale", FaultFamily::scale, "The scale is a constant that does not follow the width.",
-     "the scale of one model was written into the kernel", "",
-     [](const Problem& p) {
-       return distinct({0.125, 1 / std::sqrt(128.0), 0.0625, 1 / std::sqrt(96.0),
-                        1 / std::sqrt(80.0), 1 / std::sqrt(32.0), 0.25, 0.5, 0.1},
-                       scale_of(p));
-     },
+     "the scale of one model was written into the kernel", "", fixed_scales,
      [](Implementation& by, double scale) { set_scale(by, scale); },
      [](double scale) { return "fixed scale: " + number_in_words(scale); }, scale_example},
+    {"scale of quantised keys missing or applied twice", FaultFamily::scale,
+     "q·k is multiplied by a constant beside the scale.",
+     "keys held in 8 bits have a scale of their own, which one kernel applies and another does not",
+     "flashinfer-ai/flashinfer#4979",
+     [](const Problem& p) {
+       std::vector<double> factors;
+       for (const double factor : {0.25, 4.0, 7.5, 1 / 7.5, 0.5, 2.0, 0.125, 8.0, 10.0, 0.1})
+         if (!is_another_faults(p, factor * scale_of(p))) factors.push_back(factor);
+       return factors;
+     },
+     [](Implementation& by, double factor) { multiply_scale(by, factor); },
+     [](double factor) {
+       return "scale of quantised keys missing or applied twice: q·k times " +
+              number_in_words(factor);
+     },
+     scale_example},
 };
 
 }  // namespace attest::oracle::detail

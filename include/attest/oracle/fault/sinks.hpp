@@ -5,8 +5,10 @@
 #pragma once
 #include <attest/oracle/fault/heads.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,11 @@ inline Example sink_example(const Numbers& sinks, std::size_t key_value_heads = 
                     Numbers(key_value_heads, 0), {key_value_heads, 1, 1},
                     Numbers(key_value_heads, 1))
       .array("sinks", {heads}, sinks);
+}
+
+inline bool sees_the_sink_alone(const Problem& p, const KeyRow& row) {
+  const auto keys = row.hidden.begin() + static_cast<std::ptrdiff_t>(p.given_keys());
+  return std::all_of(row.hidden.begin(), keys, [](char h) { return h != 0; });
 }
 
 inline constexpr Fault sink_faults[] = {
@@ -102,6 +109,31 @@ inline constexpr Fault sink_faults[] = {
      nullptr,
      [] {
        return sink_example({200}).array("lse", {1, 1}, {0});
+     }},
+    {"sink capped", FaultFamily::sinks, "The sink is capped like a score.",
+     "it is appended to the scores before the softcap", "ROCm/rocm-libraries#12229",
+     [](const Problem& p) { return p.rule.softcap != 0 ? if_sinks(p) : std::vector<double>{}; },
+     [](Implementation& by, double) {
+       const double cap = by.problem.rule.softcap;
+       for (double& sink : by.problem.sinks) sink = cap * std::tanh(sink / cap);
+     },
+     nullptr, [] { return sink_example({3}).option("softcap", 1.0); }},
+    {"rows that see the sink alone are NaN", FaultFamily::sinks,
+     "A query all of whose keys are hidden returns NaN, though its sink makes the sum 1.",
+     "−∞ − (−∞), since the maximum is of the keys", "ikawrakow/ik_llama.cpp#2344",
+     [](const Problem& p) { return may_hide(p) ? if_sinks(p) : std::vector<double>{}; },
+     [](Implementation& by, double) {
+       static constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+       on_output(by, [](const Problem& p, const KeyRow& row, std::vector<double>& out) {
+         if (sees_the_sink_alone(p, row)) std::fill(out.begin(), out.end(), nan);
+       });
+       by.steps.on_log_sum_exp = [](const Problem& p, const KeyRow& row, double lse) {
+         return sees_the_sink_alone(p, row) ? nan : lse;
+       };
+     },
+     nullptr,
+     [] {
+       return masked_example({0, 0}, {1, 2}, {0, 0}).array("sinks", {1}, {0});
      }},
 };
 

@@ -26,6 +26,22 @@ inline std::vector<double> if_head_is_small(const Problem& p) {
                       static_cast<double>(p.width() + p.value_width());
   return work < 0x1p24 ? one_setting : std::vector<double>{};
 }
+// The maximum that is subtracted is of other keys than the query sees. 0 and 1: in the claimed
+// formats, a sum of 0 gives zeros or NaN; 2 and 3: in double.
+inline const std::vector<double> other_maxima{0, 1, 2, 3};
+inline void subtract_maximum_of(Implementation& by, double setting,
+                                bool (*of)(const Problem&, const KeyRow&, std::size_t)) {
+  by.steps.maximum.of = of;
+  by.steps.scores_of_hidden_keys = true;
+  by.steps.zero_if_sum_is_zero = setting == 0 || setting == 2;
+  by.in_claimed_formats = setting < 2;
+}
+inline std::string other_maximum_in_words(const char* name, double setting) {
+  std::string words = name;
+  if (setting >= 2) words += ", in double";
+  if (setting == 0 || setting == 2) words += ", and a sum of 0 gives zeros";
+  return words;
+}
 inline Example softmax_example() {
   return one_query({0, 1}, {1, 2}).option("scale", 1.0);
 }
@@ -137,6 +153,42 @@ inline constexpr Fault softmax_faults[] = {
      [](double fixed) { return number_in_words(fixed) + " subtracted in place of the maximum"; },
      [] {
        return one_query({200, 199}, {1, 2}).option("scale", 1.0);
+     }},
+    {"row maximum taken over hidden keys as well", FaultFamily::softmax,
+     "The maximum that is subtracted is over all keys: where a hidden one scores far higher, the "
+     "exponentials of all others underflow, and the row is 0/0 or zeros.",
+     "the maximum is taken before the mask is applied", "",
+     [](const Problem& p) { return may_hide(p) ? other_maxima : std::vector<double>{}; },
+     [](Implementation& by, double setting) {
+       subtract_maximum_of(by, setting,
+                           [](const Problem&, const KeyRow&, std::size_t) { return true; });
+     },
+     [](double setting) {
+       return other_maximum_in_words("row maximum taken over hidden keys as well", setting);
+     },
+     [] {
+       return masked_example({0, 1000}, {1, 2}, {1, 0});
+     }},
+    {"row maximum taken over the hidden triangle", FaultFamily::softmax,
+     "The maximum that is subtracted is over the query's own key and later ones: where one of them "
+     "scores far higher than earlier keys, these underflow, where all score far lower, they "
+     "overflow.",
+     "the maximum is taken of the triangle that causality hides, not of the other", "",
+     [](const Problem& p) { return p.rule.causal ? other_maxima : std::vector<double>{}; },
+     [](Implementation& by, double setting) {
+       subtract_maximum_of(by, setting, [](const Problem& p, const KeyRow& row, std::size_t j) {
+         const RowIndex at = row.place;
+         return static_cast<long>(j) >=
+                static_cast<long>(at.row) + p.offsets[at.batch] + p.rule.offset;
+       });
+     },
+     [](double setting) {
+       return other_maximum_in_words("row maximum taken over the hidden triangle", setting);
+     },
+     [] {
+       return small_call({2, 1}, {1, 1}, {2, 1}, {1000, 0}, {2, 1}, {1, 2})
+           .option("scale", 1.0)
+           .option("causal", std::string("top-left"));
      }},
     {"softmax over the queries", FaultFamily::softmax,
      "The weights of a key sum to 1 over the queries, not those of a query over the keys.",

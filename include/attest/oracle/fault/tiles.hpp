@@ -188,6 +188,19 @@ inline constexpr Fault tile_faults[] = {
      [] {
        return masked_example({0, 0, 0}, {1, 2, 4}, {0, 0, 1});
      }},
+    {"NaN of a hidden tile merged", FaultFamily::tiles,
+     "A tile all of whose keys are hidden makes the row NaN, wherever it stands.",
+     "its own output is 0/0, and its weight of 0 in the merge does not remove that",
+     "vllm-project/vllm#49054",
+     [](const Problem& p) { return may_hide(p) ? key_tiles(p) : std::vector<double>{}; },
+     [](Implementation& by, double n) {
+       by.steps.tiles.keys = static_cast<std::size_t>(n);
+       by.steps.tiles.guards_empty = false;
+     },
+     [](double n) { return "NaN of a hidden tile of " + number_in_words(n) + " merged"; },
+     [] {
+       return masked_example({0, 0, 0}, {1, 2, 4}, {1, 1, 0});
+     }},
     {"tail of rows not written", FaultFamily::tiles,
      "Rows beyond the last whole tile of n queries are zero.",
      "the number of tiles is rounded down", "OpenNLPLab/lightning-attention#27",

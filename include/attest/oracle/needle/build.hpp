@@ -204,7 +204,8 @@ inline void add_keys(const Recipe& r, const RecipeNumbers& numbers, ElementType 
 inline std::vector<double> key_lengths(const Recipe& r, bool none_too) {
   std::vector<double> lengths(r.batches);
   for (std::size_t b = 0; b < r.batches; ++b) {
-    const std::size_t shorter = (2 * r.seed + b * (r.keys / 2 + 1)) % r.keys | 1;
+    std::size_t shorter = (2 * r.seed + b * (r.keys / 2 + 1)) % r.keys | 1;
+    if (r.full_pages && b % 2 == 1) shorter = std::min(r.keys, (shorter + 15) / 16 * 16);
     lengths[b] = static_cast<double>(b == 1 && r.seed % 3 == 0 && none_too ? 0 : shorter);
   }
   return lengths;

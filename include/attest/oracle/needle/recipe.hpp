@@ -57,6 +57,7 @@ struct Recipe {
   bool one_sign = false;        // of the values
   bool extreme = false;         // at an end of the range
   bool largest_values = false;  // near the largest number of the format
+  bool full_pages = false;      // every other length is a multiple of 16
   bool large_beyond = false;    // keys and values beyond the lengths are large
   bool nan_beyond = false;      // or NaN, which the dialect lets through
   bool general = false;         // worth a call even where the scope leaves some of it out
@@ -94,7 +95,7 @@ inline Recipe within(const Scope& scope, Recipe r) {
   if (!may.slopes) r.slopes = false;
   if (!may.cache || r.past >= r.keys) r.past = 0;
   if (!may.lengths) r.lengths = false;
-  if (!r.lengths) r.large_beyond = r.nan_beyond = false;
+  if (!r.lengths) r.full_pages = r.large_beyond = r.nan_beyond = false;
   if (r.mask == MaskKind::none) r.empty_row = EmptyRow::zero;
   if (!may.log_sum_exp) r.log_sum_exp = false;
   if (!r.log_sum_exp || !may.base_two) r.base = LogBase::e;

@@ -198,10 +198,12 @@ inline std::vector<Recipe> needle_recipes() {
     r.log_sum_exp = true;
   }
   {
-    Recipe& r = list.add("scores near 1000: e^score is beyond every range", 1, 2, 2, 64, 24, 6, 6);
+    Recipe& r = list.add("causal scores from 1000 to 3400: each key outweighs all before it", 1, 2,
+                         2, 64, 96, 6, 6);
     r.general = true;
+    r.causality = Causality::top_left;
     r.log_sum_exp = true;
-    r.scores = {1000, 3, 3, 1};
+    r.scores = {1000, 2400, 3, 1};
   }
   {
     Recipe& r = list.add("scores near -1000: e^score is 0", 1, 2, 2, 64, 24, 6, 6);
@@ -243,6 +245,7 @@ inline std::vector<Recipe> needle_recipes() {
   {
     Recipe& r = list.add("gradients of everything", 2, 2, 1, 64, 40, 4, 3);
     r.causality = Causality::bottom_right;
+    r.left = 19;
     r.softcap = 3;
     r.sink = 0;
     r.gradients = true;
@@ -250,13 +253,14 @@ inline std::vector<Recipe> needle_recipes() {
     r.scores = {0, 0, 2, 1};
   }
   {
-    Recipe& r = list.add("gradients by an added mask", 2, 3, 1, 8, 12, 5, 5);
+    Recipe& r = list.add("gradients by an added mask", 2, 3, 1, 40, 12, 5, 5);
     r.mask = MaskKind::added;
     r.mask_axes = {false, true, true};
+    r.empty_rows = true;
     r.gradients = true;
     r.log_sum_exp = true;
     r.scale = 0.375;
-    r.scores = {0, 0, 2, 1};
+    r.scores = {20, 0, 2, 1};
   }
   {
     Recipe& r =
@@ -285,8 +289,9 @@ inline std::vector<Recipe> needle_recipes() {
     r.causality = Causality::bottom_right;
   }
   {
-    Recipe& r = list.add("lengths of each batch entry", 2, 4, 2, 64, 39, 4, 4);
-    r.about_keys = r.lengths = true;
+    Recipe& r =
+        list.add("lengths of each batch entry, one of them whole pages", 2, 4, 2, 64, 39, 4, 4);
+    r.about_keys = r.lengths = r.full_pages = true;
     r.scores = {-3, 1, 3, 1};
   }
   {
