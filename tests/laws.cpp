@@ -7,6 +7,7 @@
 //
 #include <algorithm>
 #include <attest/cache.hpp>
+#include <attest/gradient.hpp>
 #include <attest/hard.hpp>
 #include <attest/heads.hpp>
 #include <attest/laws.hpp>
@@ -14,6 +15,8 @@
 #include <cmath>
 #include <ostream>
 #include <type_traits>
+
+#include "rounded_matrix.hpp"
 
 namespace {
 using namespace attest;
@@ -264,6 +267,39 @@ struct Laws {
     }
   }
 
+  // By the values, in which attention is linear: any difference is exact, here of attention in
+  // double. A weight errs as an output does where values are 1 for one key and 0 for the others,
+  // and so do their products with m output gradients and the sum of them, by m + 1 roundings.
+  void gradient() const {
+    const auto d_output = few_bits<T, Tq, Dv>(4);
+    const auto d_value = attention_gradient<rule>(q, k, v, d_output, mask).value;
+    RC_ASSERT(d_value == transpose(attention_weights<rule>(q, k, mask)) * d_output);
+    const auto number = [&](const Matrix<T, Tk, Dv>& values) {
+      const auto output = attention<rule>(Query{widened(q.matrix)}, Key{widened(k.matrix)},
+                                          Value{widened(values)}, mask);
+      double sum = 0;
+      for (size_t i = 0; i < Tq; ++i)
+        for (size_t t = 0; t < Dv; ++t) sum += static_cast<double>(d_output[i][t]) * output[i][t];
+      return sum;
+    };
+    const Value one_for_each_key{identity<T, Tk>()};
+    const auto of_weights = attention_error_bound<rule>(q, k, one_for_each_key, mask);
+    constexpr double roundings = (Tq + 1) * unit_roundoff<T>;
+    double tolerance = 0;
+    for (size_t j = 0; j < Tk; ++j)
+      for (size_t t = 0; t < Dv; ++t) {
+        double off = Tq * (smallest_number<T> + half_unit<T>);
+        for (size_t i = 0; i < Tq; ++i) {
+          const double matters = std::fabs(static_cast<double>(d_output[i][t]));
+          const double error = of_weights[i][j];
+          if (matters != 0) off += matters * (error + (1 + error) * std::expm1(2 * roundings));
+        }
+        tolerance = std::fmax(tolerance, off);
+      }
+    RC_ASSERT(laws::gradient_is_finite_difference(number, v.matrix, d_value, FewBits<T>::unit,
+                                                  tolerance + 1e-9));
+  }
+
   void orders() const {
     if constexpr (!depends_on_positions<rule>) {
       size_t order_of_queries[Tq], order_of_keys[Tk];
@@ -332,6 +368,7 @@ constexpr Case<T> case_of(const char* name) {
             const Call call;
             call.reach();
             call.limit();
+            call.gradient();
           },
           [] {
             const Call call;
@@ -353,7 +390,7 @@ void hold_in(const Case<T> (&cases)[N]) {
   rc::prop("S8: orders", [&] { one_of(&Case<T>::orders); });
   rc::prop("S10: what is hidden", [&] { one_of(&Case<T>::hidden); });
   rc::prop("S11, S12: heads and batches", [&] { one_of(&Case<T>::heads_and_batches); });
-  rc::prop("S17, S22: the hard limit, one step", [&] { one_of(&Case<T>::limits); });
+  rc::prop("S17, S22: the hard limit, one step, gradients", [&] { one_of(&Case<T>::limits); });
   rc::prop("tiles, merges, a cache", [&] { one_of(&Case<T>::ways); });
   CHECK(laws::variance_over_signs<T, 1>([](const auto& q, const auto& k) { return dot(q, k); }) ==
         T(1));
