@@ -6,12 +6,15 @@
 #include "catch.hpp"
 
 #include <attest/oracle/needle/dialects.hpp>
+#include <attest/oracle/needle/random.hpp>
 #include <attest/testing/arguments.hpp>
 #include <attest/testing/examine.hpp>
+#include <attest/testing/laws.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -108,6 +111,89 @@ void attention(const testing::Arguments<float>& a) {
 }
 
 }  // namespace
+
+namespace {
+
+// Four query heads, two of keys and values, of which two tokens come from a cache.
+oracle::Example grouped_call_with_a_cache() {
+  oracle::Random random(3);
+  const auto numbers = [&](std::size_t n) {
+    std::vector<double> made(n);
+    for (double& x : made) x = random.symmetric() * 2;
+    return made;
+  };
+  oracle::Example made("onnx-24");
+  const oracle::ElementType type = oracle::ElementType::float32;
+  made.array("q", {1, 4, 3, 4}, numbers(48), type);
+  made.array("k", {1, 2, 4, 4}, numbers(32), type);
+  made.array("v", {1, 2, 4, 3}, numbers(24), type);
+  made.array("past_key", {1, 2, 2, 4}, numbers(16), type);
+  made.array("past_value", {1, 2, 2, 3}, numbers(12), type);
+  made.array("out", {1, 4, 3, 3}, std::vector<double>(36), type);
+  return made;
+}
+// What is right of another call than was asked.
+template <class Change>
+testing::Subject right_but_for(Change change) {
+  return [change](const oracle::Call& asked) {
+    testing::EditableCall call(asked);
+    change(call);
+    return test::honest_subject()(call.example().call);
+  };
+}
+bool is_broken(const std::string& name, const testing::Subject& subject) {
+  oracle::Scope scope = test::whole_scope(oracle::ElementType::float32, "onnx-24");
+  const testing::EditableCall call(grouped_call_with_a_cache().call);
+  for (const testing::Law& law : testing::laws()) {
+    if (law.name != name) continue;
+    const auto answered = std::make_shared<testing::Answered>(subject, call);
+    REQUIRE(law.applies(call, answered->problem()));
+    testing::Trial trial(subject, scope, call, answered);
+    law.ask(trial);
+    return trial.broken.has_value();
+  }
+  FAIL("there is no such law: " << name);
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("a law of what a call is made of is broken by whom it concerns") {
+  const auto honest = test::honest_subject();
+  for (const testing::Law& law : testing::laws())
+    if (law.applies(testing::EditableCall(grouped_call_with_a_cache().call),
+                    oracle::read_problem(grouped_call_with_a_cache().call))) {
+      CAPTURE(law.name);
+      CHECK(!is_broken(std::string(law.name), honest));
+    }
+  CHECK(is_broken("positive weights", [&](const oracle::Call& asked) {
+    testing::Answer answer = honest(asked);
+    testing::EditableCall returned(answer.call->call);
+    const double first = testing::EditableCall(asked).at("past_value").numbers[0];
+    for (double& x : returned["out"].numbers) x -= 0.5 * first;
+    return testing::Answer::of(returned.example());
+  }));
+  CHECK(is_broken("repeated heads", right_but_for([](testing::EditableCall& call) {
+                    if (call.extent(testing::Axis::key_value_head) == 2)
+                      call.choose(testing::Axis::key_value_head, {1, 0});
+                  })));
+  CHECK(is_broken("without cache", right_but_for([](testing::EditableCall& call) {
+                    if (!call.has("past_value")) return;
+                    for (double& x : call["past_value"].numbers) x += 0.01;
+                  })));
+  // Of degree one, so that -2 times the values is -2 times the output, but not linear.
+  CHECK(is_broken("linear in values", right_but_for([](testing::EditableCall& call) {
+                    double largest = 0;
+                    for (const char* name : {"v", "past_value"})
+                      for (const double x : call[name].numbers)
+                        largest = std::max(largest, std::fabs(x));
+                    for (const char* name : {"v", "past_value"})
+                      for (double& x : call[name].numbers) x *= std::fabs(x) / largest;
+                  })));
+  CHECK(is_broken("sharp queries", right_but_for([](testing::EditableCall& call) {
+                    for (double& x : call["q"].numbers) x = std::clamp(x, -1.0, 1.0);
+                  })));
+}
 
 TEST_CASE("a function of one's own is asked in every dialect, whatever its arrays are called") {
   for (const std::string dialect :

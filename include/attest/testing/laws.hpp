@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace attest::testing {
@@ -106,6 +107,38 @@ inline void ask_equal_values(Trial& trial) {
   });
 }
 
+// With values of 1 for one key and 0 for the others an output is the weight of that key: as many of
+// them at once as values are wide.
+inline void ask_weights(Trial& trial) {
+  const Problem& p = trial.problem();
+  const std::size_t width = p.value_width(), keys = p.given_keys();
+  for (std::size_t first = 0; first < keys && first < 4 * width && !trial.broken; first += width) {
+    EditableCall other = trial.call;
+    const auto one_for_each_key = [&](const char* name, std::size_t before) {
+      EditableArray& v = other[name];
+      for (std::size_t n = 0; n < v.numbers.size(); ++n)
+        v.numbers[n] = before + n / width % v.shape[2] == first + n % width ? 1 : 0;
+    };
+    one_for_each_key("v", p.past());
+    if (other.has("past_value")) one_for_each_key("past_value", 0);
+    const Answered answered = trial.ask(other);
+    answered.each_row([&](RowIndex at) {
+      if (!answered.is_blend(at)) return;
+      for (std::size_t t = 0; t < width; ++t) {
+        const bool seen = first + t < keys && !hides(p, at, first + t);
+        const double weight = answered.output(at, t);
+        trial.compare(at, "weight", weight, seen ? std::clamp(weight, 0.0, 1.0) : 0.0,
+                      answered.allowed(at, t));
+      }
+    });
+  }
+}
+// Where only some of the past counts, new keys stand elsewhere than in the arrays.
+inline bool keys_are_in_their_places(const EditableCall&, const Problem& p) {
+  return std::all_of(p.past_lengths.begin(), p.past_lengths.end(),
+                     [&](std::size_t rows) { return rows == p.past(); });
+}
+
 // Each key in turn is given other numbers: rows that do not see it are as they were.
 inline void ask_hidden_keys(Trial& trial) {
   const Problem& p = trial.problem();
@@ -134,11 +167,8 @@ inline bool may_hide(const EditableCall&, const Problem& p) {
   return oracle::detail::may_hide(p);
 }
 
-// Where only some of the past counts, new keys stand elsewhere than in the arrays.
-inline bool may_hide_keys_in_their_places(const EditableCall&, const Problem& p) {
-  return oracle::detail::may_hide(p) &&
-         std::all_of(p.past_lengths.begin(), p.past_lengths.end(),
-                     [&](std::size_t rows) { return rows == p.past(); });
+inline bool may_hide_keys_in_their_places(const EditableCall& call, const Problem& p) {
+  return oracle::detail::may_hide(p) && keys_are_in_their_places(call, p);
 }
 
 inline void ask_order_of_keys(Trial& trial) {
@@ -186,6 +216,47 @@ inline void ask_heads_alone(Trial& trial) {
 }
 inline bool several_heads_or_batches(const EditableCall&, const Problem& p) {
   return p.query_heads() * p.batches() > 1;
+}
+
+// Each query head gets the key/value head it reads for itself.
+inline void ask_repeated_heads(Trial& trial) {
+  const Problem& p = trial.problem();
+  std::vector<std::size_t> read;
+  for (std::size_t h = 0; h < p.query_heads(); ++h) read.push_back(p.key_value_head_of(h));
+  EditableCall other = trial.call;
+  other.choose(Axis::key_value_head, read);
+  const Answered answered = trial.ask(other);
+  answered.each_row([&](RowIndex at) { trial.compare_rows(answered, at, at); });
+}
+inline bool has_grouped_heads(const EditableCall&, const Problem& p) {
+  return p.key_value_heads() < p.query_heads();
+}
+
+// What the cache holds and what is new, handed over as one.
+inline void ask_without_cache(Trial& trial) {
+  EditableCall other = trial.call;
+  for (const auto& [past_name, name] : {std::pair{"past_key", "k"}, {"past_value", "v"}}) {
+    const EditableArray past = other[past_name], added = other[name];
+    const std::size_t of_past = past.shape[2] * past.shape[3];
+    const std::size_t of_added = added.shape[2] * added.shape[3];
+    EditableArray& all = other[name];
+    all.shape[2] += past.shape[2];
+    all.numbers.clear();
+    for (std::size_t n = 0; n < past.shape[0] * past.shape[1]; ++n) {
+      const auto append = [&](const std::vector<double>& from, std::size_t count) {
+        for (std::size_t m = 0; m < count; ++m) all.numbers.push_back(from[n * count + m]);
+      };
+      append(past.numbers, of_past);
+      append(added.numbers, of_added);
+    }
+  }
+  for (const char* name : {"past_key", "past_value", "present_key", "present_value"})
+    other.arrays.erase(name);
+  const Answered answered = trial.ask(other);
+  answered.each_row([&](RowIndex at) { trial.compare_rows(answered, at, at); });
+}
+inline bool has_a_cache_without_positions(const EditableCall& call, const Problem& p) {
+  return p.past() > 0 && has_no_positions(call, p) && keys_are_in_their_places(call, p);
 }
 
 // A query alone; causal ones that end with the keys only at the last.
@@ -284,6 +355,28 @@ inline void ask_linearity(Trial& trial) {
       trial.compare(at, "out of -2 v", answered.output(at, t), -2 * trial.base().output(at, t),
                     answered.allowed(at, t) + 2 * trial.base().allowed(at, t));
   });
+  if (trial.broken) return;
+  // Values in another order are other values; of few bits their sums are exact.
+  EditableCall one = trial.call, two = trial.call, both = trial.call;
+  for (const char* name : {"v", "past_value"})
+    if (one.has(name)) {
+      round_to_eighths(one[name]);
+      const std::vector<double>& numbers = one[name].numbers;
+      for (std::size_t n = 0; n < numbers.size(); ++n) {
+        const double other = numbers[(n + numbers.size() / 3 + 1) % numbers.size()];
+        if (trial.problem().format.round(numbers[n] + other) != numbers[n] + other) return;
+        two[name].numbers[n] = other;
+        both[name].numbers[n] = numbers[n] + other;
+      }
+    }
+  const Answered of_one = trial.ask(one), of_two = trial.ask(two), of_both = trial.ask(both);
+  of_both.each_row([&](RowIndex at) {
+    if (!of_both.is_blend(at)) return;
+    for (std::size_t t = 0; t < trial.problem().value_width(); ++t)
+      trial.compare(at, "out of the sum of two values", of_both.output(at, t),
+                    of_one.output(at, t) + of_two.output(at, t),
+                    of_one.allowed(at, t) + of_two.allowed(at, t) + of_both.allowed(at, t));
+  });
 }
 inline bool values_are_of_ordinary_size(const EditableCall& call, const Problem&) {
   for (const double x : call.at("v").numbers)
@@ -366,6 +459,58 @@ inline void ask_odds(Trial& trial) {
 }
 inline bool odds_apply(const EditableCall& call, const Problem& p) {
   return has_no_positions(call, p) && p.past() == 0 && p.given_keys() > 2;
+}
+
+// Queries 8 times as large: with h the mean of the n values whose keys have the largest score, and
+// g_j how far another is below it, the output is within Σ_j e^{−g_j}·|v_j − h|/n of h
+// (attest/hard.hpp).
+inline void ask_sharp_queries(Trial& trial) {
+  EditableCall sharp = trial.call;
+  round_to_eighths(sharp["q"]);
+  for (double& x : sharp["q"].numbers) x *= 8;
+  const Answered answered = trial.ask(sharp);
+  const Problem& p = answered.problem();
+  const double scale =
+      p.rule.scale.by_width ? 1 / std::sqrt(static_cast<double>(p.width())) : p.rule.scale.given;
+  std::vector<double> q(p.width()), k(p.width()), v(p.value_width()), score(p.keys()), h, off;
+  answered.each_row([&](RowIndex at) {
+    if (!answered.is_blend(at)) return;
+    const std::size_t read = p.key_value_head_of(at.head);
+    p.query.read_row(at.batch, at.head, at.row, q.data());
+    for (std::size_t j = 0; j < p.keys(); ++j) {
+      score[j] = 0;
+      if (j < p.given_keys()) p.read_key(at.batch, read, j, k.data());
+      for (std::size_t t = 0; t < q.size() && j < p.given_keys(); ++t) score[j] += q[t] * k[t];
+      score[j] = score[j] * scale + p.bias(at.batch, at.head, at.row, j);
+    }
+    const double best = *std::max_element(score.begin(), score.end());
+    const double n = static_cast<double>(std::count(score.begin(), score.end(), best));
+    h.assign(v.size(), 0);
+    off.assign(v.size(), 0);
+    const auto each_value = [&](const auto& f) {
+      for (std::size_t j = 0; j < p.keys(); ++j) {
+        if (score[j] == -HUGE_VAL) continue;
+        v.assign(v.size(), 0);  // of a sink
+        if (j < p.given_keys()) p.read_value(at.batch, read, j, v.data());
+        for (std::size_t t = 0; t < v.size(); ++t) f(j, t);
+      }
+    };
+    each_value([&](std::size_t j, std::size_t t) { h[t] += score[j] == best ? v[t] / n : 0; });
+    each_value([&](std::size_t j, std::size_t t) {
+      if (score[j] != best) off[t] += std::exp(score[j] - best) * std::fabs(v[t] - h[t]) / n;
+    });
+    for (std::size_t t = 0; t < v.size(); ++t)
+      trial.compare(at, "out", answered.output(at, t), h[t],
+                    answered.allowed(at, t) + off[t] * (1 + 1e-9));
+  });
+}
+inline bool may_be_sharpened(const EditableCall& call, const Problem& p) {
+  if (p.rule.softcap != 0) return false;
+  for (const char* name : {"q", "k", "v", "past_key", "past_value"})
+    if (call.has(name))
+      for (const double x : call.at(name).numbers)
+        if (!(std::fabs(x) < 1e3)) return false;
+  return true;
 }
 
 // Four times the width filled with zeros and twice the query give the same scores: 1/√(4d) · 2q·k.
@@ -561,6 +706,8 @@ inline const std::vector<Law>& laws() {
        always, ask_hull},
       {"rows sum to one", "If all values are equal, the output is that value.",
        [](const EditableCall&, const Problem& p) { return p.sinks.empty(); }, ask_equal_values},
+      {"positive weights", "No weight is negative or above one, and a hidden key has none.",
+       keys_are_in_their_places, ask_weights},
       {"hidden keys", "What a query may not see changes nothing for it.",
        may_hide_keys_in_their_places, ask_hidden_keys},
       {"order of keys", "Keys in another order, their values with them, change nothing.",
@@ -577,6 +724,10 @@ inline const std::vector<Law>& laws() {
        [](const EditableCall&, const Problem& p) { return p.batches() > 1; }, ask_order_of_batches},
       {"heads alone", "A head's output is that of the head alone.", several_heads_or_batches,
        ask_heads_alone},
+      {"repeated heads", "Grouped heads are heads that each have a copy of what they share.",
+       has_grouped_heads, ask_repeated_heads},
+      {"without cache", "Keys and values from a cache are as good as new ones.",
+       has_a_cache_without_positions, ask_without_cache},
       {"queries alone", "A query's output is that of the query alone.",
        [](const EditableCall& call, const Problem& p) {
          return has_no_positions(call, p) && p.queries() > 1;
@@ -589,12 +740,17 @@ inline const std::vector<Law>& laws() {
        ends_with_its_keys, ask_suffix},
       {"shift of keys", "One vector added to every key changes no weight.", shift_applies,
        ask_shift},
-      {"linear in values", "-2 times the values is -2 times the output.",
+      {"linear in values",
+       "-2 times the values is -2 times the output, and outputs of two values add to that of their "
+       "sum.",
        values_are_of_ordinary_size, ask_linearity},
       {"zero queries", "Without scores the weights are e^bias over their sum.", always,
        ask_zero_queries},
       {"odds of two keys", "The odds of two keys are e to the difference of their scores.",
        odds_apply, ask_odds},
+      {"sharp queries",
+       "Of queries 8 times as large little is left but the values whose keys score highest.",
+       may_be_sharpened, ask_sharp_queries},
       {"scale by width",
        "Four times the width, filled with zeros, and twice the query change nothing.",
        [](const EditableCall&, const Problem& p) {
