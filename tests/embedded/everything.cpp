@@ -28,6 +28,8 @@ struct Work {
   KeyValueCache<T, 9, 11, 4> cache;
   Heads<RollingKeyValueCache<T, 9, 11, 4>, 1> rings;
   Heads<OutputAndLogSumExp<T, 6, 4>, 2> in_heads;
+  Batch<Heads<Query<T, 6, 11>, 2>, 2> batch;
+  Batch<Heads<Matrix<T, 6, 4>, 2>, 2> d_batch;
   MultiHeadAttention<T, 6, 2, 1> layer;
   Matrix<T, 5, 6> tokens, d_output;
   bool same = false;
@@ -46,7 +48,9 @@ struct Work {
     queries = rotated(queries, angles<T, 4>(), earlier_keys);
     layer = self_attention_gradient(layer, tokens, d_output, causal).layer;
     d_output = d_output - self_attention(layer, tokens, causal);
-    weights = attention_weights(query, key, mask);
+    weights = attention_weights(query, key, mask) + attention_scores(batch, keys)[1][0];
+    keys[0].matrix = attention_gradient(batch, keys, values, d_batch, mask).key[0];
+    d_batch = finish(partial_attention(batch, keys, values, 0, mask), Sink{T(1)});
     output[0] = output[0] + weights * value.matrix - T(2) * transpose(transpose(output[2]));
     copy = weights;
     same = copy == weights && query == Query{query};
