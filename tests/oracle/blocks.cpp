@@ -7,11 +7,13 @@
 #include "random_row.hpp"
 
 #include <attest/oracle/block_enclosure.hpp>
+#include <attest/oracle/block_judge.hpp>
 #include <attest/oracle/parallel.hpp>
 #include <attest/oracle/verdict.hpp>
 #include <boost/multiprecision/cpp_int.hpp>
 
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <mutex>
 #include <set>
@@ -271,10 +273,15 @@ void check_call(ElementType type) {
 // Where the worst case and what independent roundings reach lie far apart.
 void check_near_tolerance() {
   const Shape4 shape{1, 1, 8, *rc::gen::inRange<std::size_t>(200, 500), 16, 5};
+  // with a spread of 12 a few keys have all the weight, and errors of their scores decide
+  const double spread = *rc::gen::element(1.0, 4.0, 12.0);
   CallBuilder builder =
-      any_call<float>(*rc::gen::arbitrary<std::uint64_t>(), shape, ElementType::float32, 1);
+      any_call<float>(*rc::gen::arbitrary<std::uint64_t>(), shape, ElementType::float32, spread);
   builder.call.precision["preset"] = *rc::gen::element(
       std::string("tensor-core-bf16"), std::string("unfused-bf16"), std::string("float32"));
+  if (*rc::gen::inRange(0, 3) == 0)
+    builder.call.precision["input"] =
+        *rc::gen::element(std::string("tensorfloat32"), std::string("bfloat16"));
   std::vector<float> out = right_outputs<float>(builder);
   const double change = std::pow(10.0, -0.1 * *rc::gen::inRange(15, 60));
   for (float& x : out) x = static_cast<float>(static_cast<double>(x) + change);
@@ -428,6 +435,47 @@ TEST_CASE("blocks suspect what one row at a time does") {
     out[element.index[2] * shape.value_width + element.index[3]] =
         static_cast<float>(element.exact.high + 0.5 * (element.likely + element.allowed));
     check_verdict(returns(), Verdict::suspect, 1);
+  }
+}
+
+TEST_CASE("blocks decide about each row of a right output, its inputs rounded first or not") {
+  const Shape4 shape{1, 1, 32, 2048, 16, 8};
+  struct Case {
+    const char* name;
+    NumberFormat format;
+    double spread;  // of 6: few keys have all the weight
+  };
+  const Case cases[] = {{"float32", formats::float32, 1},
+                        {"float32", formats::float32, 6},
+                        {"tensorfloat32", formats::tensorfloat32, 1},
+                        {"tensorfloat32", formats::tensorfloat32, 6},
+                        {"bfloat16", formats::bfloat16, 1}};
+  for (const auto& [name, format, spread] : cases) {
+    CAPTURE(name, spread);
+    CallBuilder builder = any_call<float>(1, shape, ElementType::float32, spread);
+    CallBuilder rounded = builder;
+    for (const char* array : {"q", "k", "v"}) {
+      const Tensor& given = builder.call.arrays.at(array);
+      std::vector<float> numbers(given.size());
+      std::memcpy(numbers.data(), given.data, numbers.size() * sizeof(float));
+      for (float& x : numbers) x = static_cast<float>(format.round(static_cast<double>(x)));
+      rounded.floats(array, given.shape, numbers);
+    }
+    builder.floats("out", {1, 1, shape.queries, shape.value_width}, right_outputs<float>(rounded));
+    builder.call.precision["input"] = std::string(name);
+    const Problem problem = read_problem(builder.call);
+    const Precision claim = claimed_precision(builder.call, problem);
+    BlockHead head;
+    head.read(problem, 0, 0, false);
+    BlockRows block(problem, oracle::detail::best_kernels(), oracle::detail::sums_wanted(claim));
+    block.compute(head, 0, 0, 0, shape.queries);
+    oracle::detail::BlockJudge judge(problem, claim);
+    std::vector<double> got(shape.value_width);
+    for (std::size_t r = 0; r < shape.queries; ++r) {
+      problem.output->got.read_row(0, 0, r, got.data());
+      judge.judge(head, block, r, got.data());
+      CHECK_FALSE(judge.any_open);
+    }
   }
 }
 

@@ -126,6 +126,9 @@ struct BlockHead {
     }
   }
 
+  double key(std::size_t j, std::size_t t) const {
+    return panels[(j / panel_keys * width + t) * panel_keys + j % panel_keys];
+  }
   double largest(std::size_t column) const {
     return std::max(std::fabs(lowest[column]), std::fabs(highest[column]));
   }
@@ -139,14 +142,21 @@ struct BlockRow {
   RowSize query;
   ScoreSizes scores{};           // at most these
   double sum = 0, sum_rest = 0;  // Σ ê
+  double maximum = 0;            // of the scores
   double rho = 0;                // the relative error of a weight at most
+};
+
+// What lower bounds of sums beside the outputs are wanted.
+struct SumsWanted {
+  bool squares = false;         // Σ p² v²
+  std::size_t keys_apart = 16;  // Σ p|v| is summed over every so-many-th key at least
 };
 
 // Computes blocks of rows, one after the other. One thread's.
 class BlockRows {
  public:
-  BlockRows(const Problem& problem, const Kernels& kernels, bool squares_wanted = false)
-      : problem_(problem), kernels_(kernels), squares_wanted_(squares_wanted) {
+  BlockRows(const Problem& problem, const Kernels& kernels, SumsWanted wanted = {})
+      : problem_(problem), kernels_(kernels), wanted_(wanted) {
     const DoubleDouble scale = scale_value<DoubleDouble>(problem.rule.scale, problem.width());
     scale_ = scale.high;
     leading_scale_ = leading_bits(scale.high);
@@ -180,7 +190,7 @@ class BlockRows {
     rows.assign(count, {});
     queries_.resize(count * head.width);
     for (std::size_t r = 0; r < count; ++r) {
-      problem_.query.read_row(batch, query_head, first_query + r, query(r));
+      problem_.query.read_row(batch, query_head, first_query + r, query_at(r));
       rows[r].query = RowSize::of(query(r), head.width);
       reach(batch, first_query + r, rows[r]);
     }
@@ -241,8 +251,14 @@ class BlockRows {
   }
   // A lower bound of Σ p² v²; 0 unless squares are wanted.
   double squares(std::size_t r, std::size_t t) const {
-    return squares_wanted_ ? 0.999 * squares_[r * head_->columns + t] / (rows[r].sum * rows[r].sum)
+    return wanted_.squares ? 0.999 * squares_[r * head_->columns + t] / (rows[r].sum * rows[r].sum)
                            : 0;
+  }
+  const double* query(std::size_t r) const { return queries_.data() + r * head_->width; }
+  // e_j of a key from the row's first to its last; within 2^-14 of itself where it exceeds 2^-62.
+  double exponential(std::size_t r, std::size_t j) const {
+    const std::size_t at = r * stride_ + (j - first_panel_ * panel_keys);
+    return head_->split ? scores_[at] + score_rests_[at] : scores_[at];
   }
   // max |v − o| over the column, rounded up.
   double farthest(std::size_t t, double o) const {
@@ -251,7 +267,7 @@ class BlockRows {
   }
 
  private:
-  double* query(std::size_t r) { return queries_.data() + r * head_->width; }
+  double* query_at(std::size_t r) { return queries_.data() + r * head_->width; }
 
   // The keys that position, window and length let a query see; a mask may hide more.
   void reach(std::size_t batch, std::size_t i, BlockRow& row) const {
@@ -343,14 +359,14 @@ class BlockRows {
                        row.first - begin,
                        row.last - begin};
     if (rests) {
-      const double maximum = kernels_.split_biased_scores(step);
+      row.maximum = kernels_.split_biased_scores(step);
       double sums[2];
-      kernels_.split_exponentials(scores, rests, stride_, maximum, sums);
+      kernels_.split_exponentials(scores, rests, stride_, row.maximum, sums);
       row.sum = sums[0];
       row.sum_rest = sums[1];
     } else {
-      const double maximum = kernels_.biased_scores(step);
-      row.sum = kernels_.exponentials(scores, stride_, maximum);
+      row.maximum = kernels_.biased_scores(step);
+      row.sum = kernels_.exponentials(scores, stride_, row.maximum);
     }
     row.bounded = row.sum >= 0.5 && std::isfinite(row.sum);
   }
@@ -412,9 +428,8 @@ class BlockRows {
       kernels_.outputs(step);
     }
     step.outputs = sizes_.data();
-    // weights in a narrow format err so much that only close bounds decide
-    kernels_.sizes(step, std::clamp<std::size_t>(step.count / 128, 1, squares_wanted_ ? 4 : 16));
-    if (!squares_wanted_) return;
+    kernels_.sizes(step, std::clamp<std::size_t>(step.count / 128, 1, wanted_.keys_apart));
+    if (!wanted_.squares) return;
     squares_.assign(rows.size() * head.columns, 0);
     step.outputs = squares_.data();
     kernels_.squares(step);
@@ -422,7 +437,7 @@ class BlockRows {
 
   const Problem& problem_;
   const Kernels& kernels_;
-  bool squares_wanted_;
+  SumsWanted wanted_;
   const BlockHead* head_ = nullptr;
   double scale_ = 0, leading_scale_ = 0, scale_rest_ = 0;
   std::size_t first_panel_ = 0, last_panel_ = 0, stride_ = 0;

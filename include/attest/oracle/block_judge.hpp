@@ -16,6 +16,7 @@
 //   is off by at most σ max|v − o|. If σ < 1 no output is vacuous.
 #pragma once
 #include <attest/oracle/block_enclosure.hpp>
+#include <attest/oracle/largest_weights.hpp>
 #include <attest/oracle/row_judge.hpp>
 
 #include <algorithm>
@@ -26,6 +27,13 @@
 
 namespace attest::oracle::detail {
 
+// Weights in a narrow format err so much that only close bounds decide, values rounded to one so
+// much that only the closest do.
+inline SumsWanted sums_wanted(const Precision& claim) {
+  const bool weights_rounded = claim.weights.precision < claim.softmax.precision;
+  return {weights_rounded, claim.input ? std::size_t{1} : weights_rounded ? std::size_t{4} : 16};
+}
+
 enum class Quick { pass, fail, fail_beyond_hull, open };
 
 class BlockJudge {
@@ -35,6 +43,7 @@ class BlockJudge {
         claim_(claim),
         format_(*problem.output->got.format()),
         losses_(problem.rule, claim, problem.width()),
+        largest_(claim, losses_),
         reach_(likely_reach(problem.output->got.size())),
         output_underflow_(claim.output.smallest_subnormal()) {}
 
@@ -51,7 +60,19 @@ class BlockJudge {
     excess = 0;
     const BlockRow& row = block.rows[r];
     if (!row.bounded || !prepare(head, row)) return;
-    any_open = false;
+    closer_ = false;
+    judge_elements(head, block, r, got);
+    if (!any_open || problem_.rule.softcap != 0) return;
+    largest_.sum(head, block, r);
+    closer_ = true;
+    judge_elements(head, block, r, got);
+  }
+
+ private:
+  void judge_elements(const BlockHead& head, const BlockRows& block, std::size_t r,
+                      const double* got) {
+    any_open = any_failed = false;
+    excess = 0;
     double failed_excess = 0;
     for (std::size_t t = 0; t < head.value_width && !any_open; ++t) {
       double element_excess = 0;
@@ -65,7 +86,6 @@ class BlockJudge {
     if (any_failed) excess = failed_excess;
   }
 
- private:
   // Bounds that hold for the whole row; false: none.
   bool prepare(const BlockHead& head, const BlockRow& row) {
     const auto n = static_cast<double>(row.visible);
@@ -138,12 +158,16 @@ class BlockJudge {
     const double least_size = std::max(0.0, size - exact.radius);
     const double most_size = size + exact.radius;
     if (std::isfinite(got)) {
-      const double weighted = std::max(block.size(r, t), least_size);
+      const double weighted =
+          std::max({block.size(r, t), least_size, closer_ ? largest_.sizes[t] : 0});
       const double exp_error = exp_error_ * std::max(0.0, weighted - most_size);
-      const double worst = per_size_ * weighted + per_output_ * least_size;
+      const double worst =
+          per_size_ * weighted + per_output_ * least_size + (closer_ ? largest_.worst[t] : 0);
       const double partial = 0.5 * (weighted + least_size);
       const double likely = likely_per_size_ * weighted + likely_per_output_ * least_size +
-                            reach_ * std::sqrt(u_p_ * u_p_ * block.squares(r, t) +
+                            (closer_ ? largest_.systematic[t] : 0) +
+                            reach_ * std::sqrt((closer_ ? largest_.squares[t] : 0) +
+                                               u_p_ * u_p_ * block.squares(r, t) +
                                                per_squared_partial_ * partial * partial +
                                                per_squared_output_ * least_size * least_size);
       double lower = std::min(worst, likely) + exp_error + underflow_ + output_underflow_;
@@ -204,7 +228,9 @@ class BlockJudge {
   const Precision& claim_;
   const NumberFormat& format_;
   ScoreLosses losses_;
-  double reach_;  // of independent roundings
+  LargestWeights largest_;
+  bool closer_ = false;  // with its sums
+  double reach_;         // of independent roundings
   double output_underflow_;
   const BlockHead* counted_ = nullptr;
   std::vector<std::size_t> rounded_before_;  // rows of values that the input format does not hold

@@ -355,21 +355,27 @@ struct KernelBody {
     sums[1] = rest_sum.sum();
   }
 
-  template <std::size_t Rows, std::size_t Vectors>
+  // Adds Σ e v over these keys; Σ e |v| over every `every`-th of them if `sizes`.
+  template <std::size_t Rows, std::size_t Vectors, bool sizes>
   [[gnu::always_inline]] static void value_tile(const ValueStep& step, std::size_t row,
                                                 std::size_t column, std::size_t begin,
-                                                std::size_t end) {
+                                                std::size_t end, std::size_t every) {
     V sum[Rows][Vectors];
     double* const to = step.outputs + row * step.columns + column;
     for (std::size_t r = 0; r < Rows; ++r)
       for (std::size_t c = 0; c < Vectors; ++c) sum[r][c] = V::load(to + r * step.columns + c * N);
     const double* const e = step.exponentials + row * step.stride;
-    for (std::size_t j = begin; j < end; ++j) {
+    const double* const rests =
+        sizes && step.exponential_rests ? step.exponential_rests + row * step.stride : nullptr;
+    for (std::size_t j = begin; j < end; j += sizes ? every : 1) {
       V v[Vectors];
-      for (std::size_t c = 0; c < Vectors; ++c)
+      for (std::size_t c = 0; c < Vectors; ++c) {
         v[c] = V::load(step.values + j * step.columns + column + c * N);
+        if (sizes) v[c] = abs(v[c]);
+      }
       for (std::size_t r = 0; r < Rows; ++r) {
-        const V x = V::all(e[r * step.stride + j]);
+        const std::size_t at = r * step.stride + j;
+        const V x = V::all(sizes && rests ? e[at] + rests[at] : e[at]);
         for (std::size_t c = 0; c < Vectors; ++c) sum[r][c] = sum[r][c] + x * v[c];
       }
     }
@@ -377,25 +383,36 @@ struct KernelBody {
       for (std::size_t c = 0; c < Vectors; ++c) sum[r][c].store(to + r * step.columns + c * N);
   }
 
-  template <std::size_t Vectors>
-  [[gnu::always_inline]] static void value_columns(const ValueStep& step, std::size_t column) {
+  template <std::size_t Vectors, bool sizes>
+  [[gnu::always_inline]] static void value_columns(const ValueStep& step, std::size_t column,
+                                                   std::size_t every) {
     for (std::size_t begin = 0; begin < step.count; begin += run_keys) {
       const std::size_t end = begin + run_keys < step.count ? begin + run_keys : step.count;
       std::size_t row = 0;
       for (; row + tile_rows <= step.rows; row += tile_rows)
-        value_tile<tile_rows, Vectors>(step, row, column, begin, end);
-      for (; row < step.rows; ++row) value_tile<1, Vectors>(step, row, column, begin, end);
+        value_tile<tile_rows, Vectors, sizes>(step, row, column, begin, end, every);
+      for (; row < step.rows; ++row)
+        value_tile<1, Vectors, sizes>(step, row, column, begin, end, every);
     }
   }
 
-  [[gnu::always_inline]] static void outputs(const ValueStep& step) {
+  template <bool sizes>
+  [[gnu::always_inline]] static void all_columns(const ValueStep& step, std::size_t every) {
     std::size_t column = 0;
-    for (; column + 3 * N <= step.columns; column += 3 * N) value_columns<3>(step, column);
+    for (; column + 3 * N <= step.columns; column += 3 * N)
+      value_columns<3, sizes>(step, column, every);
     if (column + 2 * N <= step.columns) {
-      value_columns<2>(step, column);
+      value_columns<2, sizes>(step, column, every);
       column += 2 * N;
     }
-    if (column < step.columns) value_columns<1>(step, column);
+    if (column < step.columns) value_columns<1, sizes>(step, column, every);
+  }
+
+  [[gnu::always_inline]] static void outputs(const ValueStep& step) { all_columns<false>(step, 1); }
+
+  // outputs[r·columns + t] += Σ e |v| over at least every `every`-th key.
+  [[gnu::always_inline]] static void sizes(const ValueStep& step, std::size_t every) {
+    all_columns<true>(step, every);
   }
 
   // The leading parts of outputs are summed exactly within a run of keys; between runs what a sum
@@ -472,22 +489,6 @@ struct KernelBody {
     for (; column + split_vectors * N <= step.columns; column += split_vectors * N)
       split_value_columns<split_vectors>(step, column);
     for (; column < step.columns; column += N) split_value_columns<1>(step, column);
-  }
-
-  // outputs[r·columns + t] += Σ e |v| over every `every`-th key.
-  [[gnu::always_inline]] static void sizes(const ValueStep& step, std::size_t every) {
-    for (std::size_t row = 0; row < step.rows; ++row) {
-      const double* const e = step.exponentials + row * step.stride;
-      double* const to = step.outputs + row * step.columns;
-      for (std::size_t j = 0; j < step.count; j += every) {
-        const double rest =
-            step.exponential_rests ? step.exponential_rests[row * step.stride + j] : 0;
-        const V x = V::all(e[j] + rest);
-        const double* const v = step.values + j * step.columns;
-        for (std::size_t t = 0; t < step.columns; t += N)
-          (V::load(to + t) + x * abs(V::load(v + t))).store(to + t);
-      }
-    }
   }
 
   // outputs[r·columns + t] += Σ e² v².

@@ -105,7 +105,7 @@ class RangeJudge {
   RangeJudge(const Problem& problem, const Precision& claim, const Kernels& kernels, bool blocks)
       : problem_(problem), claim_(claim) {
     if (!blocks) return;
-    block_.emplace(problem, kernels, claim.weights.precision < claim.softmax.precision);
+    block_.emplace(problem, kernels, sums_wanted(claim));
     quick_.emplace(problem, claim);
   }
 

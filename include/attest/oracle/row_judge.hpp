@@ -20,7 +20,6 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -113,6 +112,7 @@ class RowJudge {
     RowEnclosure<Real> exact;
     ScoreTolerance score_tolerance;
     RowTolerance tolerance;
+    Replay replay;
   };
 
   // Whether the row itself needs more than the ordinary path: something in it is not finite, or no
@@ -145,8 +145,15 @@ class RowJudge {
     if (found.exact.bounded) {
       tolerate_outputs(claim_, task.row, found.exact, found.score_tolerance.biased,
                        found.tolerance);
-      tolerate_likely(claim_, task.row, found.exact, found.score_tolerance, reach_,
-                      found.tolerance);
+      if (!task.special && !found.score_tolerance.may_overflow)
+        found.replay = replay_outputs(claim_, task.row, found.exact, found.score_tolerance.biased,
+                                      found.tolerance);
+      if (found.replay.known)  // which decides, whatever is likely
+        found.tolerance.likely.assign(task.row.value_width,
+                                      std::numeric_limits<double>::infinity());
+      else
+        tolerate_likely(claim_, task.row, found.exact, found.score_tolerance, reach_,
+                        found.tolerance);
     }
     bool decided = true;
     if (task.got_scores) decided = judge_scores(task, found);
@@ -315,19 +322,13 @@ class RowJudge {
       held_may_decide = held_may_decide || !decidable;
     }
     if (held_may_decide) all_decided = judge_held(task, found) && all_decided;
-    if (claim_.weight_rounding && !task.special && !may_overflow && found.exact.bounded)
-      all_decided = judge_replayed(task, found).value_or(all_decided);
-    return all_decided;
+    return found.replay.known ? judge_replayed(task, found.replay) : all_decided;
   }
 
   // The verdict where the claim says how weights are rounded. Returns whether a wider arithmetic
-  // could decide no more; nothing where there is no such verdict.
-  template <class Real>
-  std::optional<bool> judge_replayed(const Task& task, const Findings<Real>& found) {
+  // could decide no more.
+  bool judge_replayed(const Task& task, const Replay& replay) {
     const NumberFormat& format = *problem_.output->got.format();
-    const Replay replay = replay_outputs(claim_, task.row, found.exact,
-                                         found.score_tolerance.biased, found.tolerance);
-    if (!replay.known) return std::nullopt;
     bool decided = true;
     for (std::size_t t = 0; t < task.row.value_width; ++t) {
       Element& element = outputs[t];

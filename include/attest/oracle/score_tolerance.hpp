@@ -106,7 +106,6 @@ class ScoreLosses {
                   {far_below, key_size, key_largest, false, false}, sizes, true, true);
   }
 
- protected:
   // What exactness and range need to know of a query or key.
   struct Operand {
     int lowest_bit = INT_MAX;
@@ -114,11 +113,6 @@ class ScoreLosses {
     bool held = true;              // by the format that scaled operands are held in
     bool taken_exactly = true;     // the input format holds it
   };
-
-  static constexpr double slightly_more = 1 + 0x1p-20;  // for the rounding of these bounds
-  // of the scale and its application, in roundoffs of |c| Σ|q k|; see above
-  static constexpr double scale_roundings = 6;
-
   Operand operand(const double* x, std::size_t count) const {
     Operand result;
     for (std::size_t t = 0; t < count; ++t) {
@@ -130,6 +124,21 @@ class ScoreLosses {
     }
     return result;
   }
+
+  // At least this of the score of a visible key whose Σ|q k| and |q·k| are at least these, by a
+  // rule without softcap. What may be exact counts as exact, and a bias is left out.
+  ScoreLoss at_least(const Operand& query, const Operand& key, double product_size,
+                     double product) const {
+    if (product_and_scale(query, key, product_size).error == 0) return {};
+    const double scaled = scale_ * product;
+    return losses(query, key, {product_size, scaled, scaled, 0, 0}, true, false);
+  }
+
+ protected:
+  static constexpr double slightly_more = 1 + 0x1p-20;  // for the rounding of these bounds
+  // of the scale and its application, in roundoffs of |c| Σ|q k|; see above
+  static constexpr double scale_roundings = 6;
+
   static double smallest(const NumberFormat& format) { return format.smallest_subnormal(); }
   static int smallest_exponent(const NumberFormat& format) {
     return format.min_exponent - format.precision + 1;
