@@ -77,7 +77,8 @@ class LogSumExpJudge {
       bool right = element_.expected.accepts(got);
       // a large negative number in the place of −∞, as a finite mask gives
       if (!any_visible && problem_.empty_log_sum_exp == EmptyLogSumExp::large_negative)
-        right = right || got <= -0.5 * problem_.log_sum_exp->got.format()->largest;
+        right = right || got <= problem_.large_negative.value_or(
+                                    -0.5 * problem_.log_sum_exp->got.format()->largest);
       element_.verdict = right ? Verdict::pass : Verdict::fail;
       return element_;
     }

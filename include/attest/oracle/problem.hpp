@@ -85,6 +85,7 @@ struct Problem {
   ScoreStage score_stage = ScoreStage::scaled;
   std::optional<Claim> log_sum_exp;  // (batch, query head, query, 1), in the rule's base
   EmptyLogSumExp empty_log_sum_exp = EmptyLogSumExp::minus_infinity;
+  std::optional<double> large_negative;  // at most this; absent: half of its format's range
   // Derivatives of one number by the output and, unless it is absent, by the log-sum-exp; what they
   // make of its derivatives by the inputs.
   std::optional<Tensor> d_output, d_log_sum_exp;

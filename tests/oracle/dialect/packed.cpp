@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstring>
 #include <initializer_list>
+#include <limits>
 #include <random>
 #include <string>
 #include <utility>
@@ -285,6 +286,61 @@ TEST_CASE("gradients of a cache's keys beyond its length are not written by Flas
   std::vector<float> wrong = padded("dv", 1e30f);
   wrong[2] += 1;
   CHECK(output(oracle::judge(call.floats("dv", keys, wrong).call), "dv").failed == 1);
+}
+
+TEST_CASE("the log-sum-exp of FlashAttention before 2.6 is padded to the longest batch entry") {
+  const Packed packed(three_entries(), true);
+  CallBuilder call = packed.call("flash-attention-2", "softmax_scale", {query_heads, 7})
+                         .integers("cu_seqlens_q", {4}, packed.query_starts)
+                         .integers("cu_seqlens_k", {4}, packed.key_starts);
+  // 4 queries are the most of any entry; a framework may be told of more
+  for (const std::size_t longest : {std::size_t{4}, std::size_t{6}}) {
+    CAPTURE(longest);
+    const Shape shape{3, query_heads, longest};
+    std::vector<float> padded(3 * query_heads * longest, std::nanf(""));
+    std::vector<std::size_t> written;
+    for (std::size_t b = 0; b < 3; ++b)
+      for (std::size_t h = 0; h < query_heads; ++h)
+        for (std::size_t i = 0; i < packed.entries[b].queries; ++i) {
+          written.push_back((b * query_heads + h) * longest + i);
+          padded[written.back()] =
+              packed.arrays.at("lse")[h * 7 + static_cast<std::size_t>(packed.query_starts[b]) + i];
+        }
+    const oracle::Report right = oracle::judge(call.floats("lse", shape, padded).call);
+    CHECK(right.verdict == Verdict::pass);
+    CHECK(output(right, "lse").elements == written.size());
+    for (const std::size_t n : written) {
+      std::vector<float> wrong = padded;
+      wrong[n] += 0.01f;
+      CHECK(output(oracle::judge(call.floats("lse", shape, wrong).call), "lse").failed == 1);
+    }
+  }
+  CHECK_THROWS_AS(oracle::judge(call.floats("lse", {3, query_heads, 3}).call), oracle::BadCall);
+  CHECK_THROWS_AS(oracle::judge(call.floats("lse", {7, query_heads}).call), oracle::BadCall);
+  // version 3 never did
+  CallBuilder three = packed.flash_attention();
+  CHECK_THROWS_AS(oracle::judge(three.floats("lse", {3, query_heads, 4}).call), oracle::BadCall);
+}
+
+TEST_CASE("FlashInfer's log-sum-exp of a row without keys is -inf or, before 0.6.18, near -5e4") {
+  // 3 queries after 2 keys: the first sees none
+  CallBuilder call("flashinfer");
+  call.floats("q", {3, 1, 2}, {1, 2, 0, 0, 0, 0})
+      .floats("k", {2, 1, 2}, {1, 0, 0, 1})
+      .floats("v", {2, 1, 2}, {1, 2, 3, 4})
+      .floats("out", {3, 1, 2}, {0, 0, 1, 2, 2, 3})
+      .integers("qo_indptr", {2}, {0, 3})
+      .integers("kv_indptr", {2}, {0, 2})
+      .option("causal", true);
+  const auto verdict_of = [&](float of_none, float of_both) {
+    return oracle::judge(call.floats("lse", {3, 1}, {of_none, 0, of_both}).call).verdict;
+  };
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const float right : {-infinity, -5e4f, -5e4f + 1})
+    CHECK(verdict_of(right, 1) == Verdict::pass);
+  for (const float wrong : {-4e4f, 0.f, infinity, std::nanf("")})
+    CHECK(verdict_of(wrong, 1) == Verdict::fail);
+  CHECK(verdict_of(-infinity, -5e4f) == Verdict::fail);
 }
 
 TEST_CASE("FlashInfer's log-sum-exp is to base two, rows first, of ragged and of paged batches") {

@@ -26,7 +26,8 @@ inline constexpr Term flash_attention_2_options[] = {
 inline constexpr Term flash_attention_2_arrays[] = {
     {"alibi_slopes", "(Hq) or (B, Hq); -slope·|i + keys - queries - j| is added"},
     {"cu_seqlens_q, cu_seqlens_k",
-     "(B + 1); then q, k, v and out are (rows, heads, columns), and lse is (heads, rows)"},
+     "(B + 1); then q, k, v and out are (rows, heads, columns), and lse is (heads, rows) or, as "
+     "before 2.6, (B, heads, max_seqlen_q)"},
     {"seqused_k or cache_seqlens", "(B) keys that count"},
     {"block_table", "(B, pages); then k and v are pages of keys"},
 };
@@ -49,7 +50,8 @@ inline constexpr Term flash_attention_3_arrays[] = {
 
 // Queries, keys and values: in batches, or packed with starts; keys possibly in pages.
 inline Problem read_flash_attention_arrays(const Call& call, Arrays& arrays,
-                                           const std::string& page_table, bool query_lengths) {
+                                           const std::string& page_table, bool query_lengths,
+                                           PackedRows log_sum_exps) {
   Problem p;
   const Tensor& q = arrays.required("q");
   const Tensor& k = arrays.required("k");
@@ -131,7 +133,7 @@ inline Problem read_flash_attention_arrays(const Call& call, Arrays& arrays,
   }
   if (starts_q) {
     read_packed_output(arrays, p, q, packed_q);
-    read_packed_log_sum_exp_and_gradients(arrays, p, PackedRows::heads_first, packed_q, packed_k);
+    read_packed_log_sum_exp_and_gradients(arrays, p, log_sum_exps, packed_q, packed_k);
   } else {
     read_output(call, arrays, p);
     read_log_sum_exp_and_gradients(arrays, p);
@@ -159,7 +161,10 @@ inline void read_flash_attention_rule(Options& options, Problem& p) {
 inline Problem read_flash_attention_2(const Call& call) {
   Options options(call);
   Arrays arrays(call);
-  Problem p = read_flash_attention_arrays(call, arrays, "block_table", false);
+  // csrc/flash_attn/flash_api.cpp, mha_varlen_fwd: from 2.6.0 on (heads, rows), before it (batch,
+  // heads, max_seqlen_q), of which what lies beyond an entry's queries is not written
+  Problem p = read_flash_attention_arrays(call, arrays, "block_table", false,
+                                          PackedRows::heads_first_or_padded);
   if (p.value_width() != p.width())
     throw Arrays::wrong_shape("v", *call.find("v"), "the width of \"k\"");
   read_flash_attention_rule(options, p);
@@ -177,7 +182,8 @@ inline Problem read_flash_attention_2(const Call& call) {
 inline Problem read_flash_attention_3(const Call& call) {
   Options options(call);
   Arrays arrays(call);
-  Problem p = read_flash_attention_arrays(call, arrays, "page_table", true);
+  Problem p =  // hopper/flash_api.cpp: {num_heads, total_q}
+      read_flash_attention_arrays(call, arrays, "page_table", true, PackedRows::heads_first);
   read_flash_attention_rule(options, p);
   if (options.integer("attention_chunk", 0) != 0) throw options.wrong("attention_chunk", "0");
   options.without_effect(

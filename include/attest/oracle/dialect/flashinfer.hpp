@@ -120,7 +120,13 @@ inline Problem read_flashinfer(const Call& call) {
   p.rule.window_left = options.window("window_left", options.integer("window_left", -1));
   p.rule.softcap = positive_softcap(options, "logits_soft_cap");
   p.rule.empty_row = EmptyRow::zero;
+  // flashinfer/prefill.py: "The logsumexp of attention output, shape: [qo_indptr[-1],
+  // num_qo_heads]"; include/flashinfer/attention/prefill.cuh: ptx_log2(d) + m, m to base two. Of a
+  // row without keys −∞ from 0.6.18 on; before it m = −5e4 stood for −∞ (math.cuh), and d is their
+  // number.
   p.rule.log_sum_exp_base = LogBase::two;
+  p.empty_log_sum_exp = EmptyLogSumExp::large_negative;
+  p.large_negative = -4.9e4;
   align_bottom_right(p);
   read_sinks("sinks", arrays, p);
   const bool given_slopes = read_alibi_slopes(arrays, p);

@@ -113,16 +113,34 @@ inline std::vector<std::vector<std::size_t>> read_page_table(
   return table;
 }
 
-// How a number for each query head and packed query is laid out.
-enum class PackedRows { heads_first, rows_first };
+// How a number for each query head and packed query is laid out: (head, row), (row, head), or else
+// as (batch, head, query), where there may be more queries than any batch entry has.
+enum class PackedRows { heads_first, rows_first, heads_first_or_padded };
+
+// Such numbers of padded queries, seen with a last axis of one; those beyond an entry's queries are
+// not looked at.
+inline Tensor padded_numbers(const std::string& name, const Tensor& found, const Problem& p) {
+  const std::size_t queries = found.shape[2];
+  if (found.shape[0] != p.batches() || found.shape[1] != p.query_heads() || queries < p.queries())
+    throw Arrays::wrong_shape(name, found,
+                              to_string(Shape{p.batches(), p.query_heads(), p.queries()}) +
+                                  " or more of the last, (batch, query heads, queries)");
+  Tensor view = found;
+  view.shape[2] = p.queries();
+  view.shape.push_back(1);
+  view.strides.push_back(0);
+  return view;
+}
 
 // Such numbers, seen with a last axis of one.
 inline Tensor unpacked_numbers(const std::string& name, const Tensor& found, const Problem& p,
                                std::size_t rows, const std::vector<std::size_t>& starts,
                                PackedRows layout) {
-  const bool heads_first = layout == PackedRows::heads_first;
+  const bool heads_first = layout != PackedRows::rows_first;
   const std::size_t heads = p.query_heads();
   Arrays::floating(name, found);
+  if (layout == PackedRows::heads_first_or_padded && found.rank() == 3)
+    return padded_numbers(name, found, p);
   Arrays::shaped(name, found, heads_first ? Shape{heads, rows} : Shape{rows, heads},
                  heads_first ? "(query heads, rows of all batch entries)"
                              : "(rows of all batch entries, query heads)");
