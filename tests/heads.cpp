@@ -5,7 +5,9 @@
 // and within the bound of attention.
 #include "random_matrix.hpp"
 //
+#include <attest/gradient.hpp>
 #include <attest/heads.hpp>
+#include <attest/streaming.hpp>
 
 #include "reference_attention.hpp"
 
@@ -41,11 +43,13 @@ void laws() {
     const auto tiled_output = attention<tiled>(q, k, v, causal);
     const auto with_log = attention_with_log_sum_exp(q, k, v, mask);
     const auto weights = attention_weights(q, k, mask);
+    const auto scores = attention_scores(q, k);
     for (size_t h = 0; h < Hq; ++h) {
       const auto alone = attention(q[h], k[h / group], v[h / group], mask[h]);
       RC_ASSERT(blocked_output[h] == alone);
       RC_ASSERT(with_log[h].output == alone);
       RC_ASSERT(weights[h] == attention_weights(q[h], k[h / group], mask[h]));
+      RC_ASSERT(scores[h] == attention_scores(q[h], k[h / group]));
       RC_ASSERT(tiled_output[h] == attention(q[h], k[h % Hk], v[h % Hk], causal));
     }
   });
@@ -90,6 +94,34 @@ void laws() {
       RC_ASSERT(output[n] == attention(q[n], k[n], v[n], mask[n]));
       RC_ASSERT(with_shared_keys[n] == attention(q[n], k[0], v[0], causal));
     }
+  });
+  rc::prop("S12: so are scores, partial results and gradients", [] {
+    const Batch q{random_heads<Q, Hq>(), random_heads<Q, Hq>()};
+    const Batch k{random_heads<K, Hk>(), random_heads<K, Hk>()};
+    const Batch v{random_heads<V, Hk>(), random_heads<V, Hk>()};
+    const Batch mask{masks<Tq, Tk>(), masks<Tq, Tk>()};
+    Batch<Heads<Matrix<T, Tq, Dv>, Hq>, 2> d_output;
+    for (auto& of_element : d_output.element)
+      for (auto& of_head : of_element.head) of_head = numbers<T, Tq, Dv>();
+    const auto scores = attention_scores(q, k);
+    const auto partial = partial_attention(q, k, v, 1, mask);
+    const auto gradient = attention_gradient(q, k, v, d_output, mask);
+    for (size_t n = 0; n < 2; ++n) {
+      RC_ASSERT(scores[n] == attention_scores(q[n], k[n]));
+      RC_ASSERT(partial[n] == partial_attention(q[n], k[n], v[n], 1, mask[n]));
+      RC_ASSERT(finish(partial)[n] == finish(partial[n]));
+      const auto alone = attention_gradient(q[n], k[n], v[n], d_output[n], mask[n]);
+      RC_ASSERT(gradient.query[n] == alone.query);
+      RC_ASSERT(gradient.key[n] == alone.key);
+      RC_ASSERT(gradient.value[n] == alone.value);
+    }
+    // What both share begins with what the first adds, and the second adds to that.
+    auto second_unmoved = d_output;
+    second_unmoved[1] = {};
+    const auto of_shared = attention_gradient(q, k[0], v[0], second_unmoved, mask[0]);
+    const auto of_first = attention_gradient(q[0], k[0], v[0], d_output[0], mask[0]);
+    RC_ASSERT(of_shared.key == of_first.key);
+    RC_ASSERT(of_shared.value == of_first.value);
   });
   rc::prop("join_heads undoes split_heads: column h·D + d is entry d of head h", [] {
     const auto joined = numbers<T, Tq, Hq * D>();
