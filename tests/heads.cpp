@@ -104,11 +104,12 @@ void laws() {
     for (auto& of_element : d_output.element)
       for (auto& of_head : of_element.head) of_head = numbers<T, Tq, Dv>();
     const auto scores = attention_scores(q, k);
-    const auto partial = partial_attention(q, k, v, 1, mask);
+    constexpr Rule past{.causal = true};  // looks at where a tile begins
+    const auto partial = partial_attention<past>(q, k, v, 1, mask);
     const auto gradient = attention_gradient(q, k, v, d_output, mask);
     for (size_t n = 0; n < 2; ++n) {
       RC_ASSERT(scores[n] == attention_scores(q[n], k[n]));
-      RC_ASSERT(partial[n] == partial_attention(q[n], k[n], v[n], 1, mask[n]));
+      RC_ASSERT(partial[n] == partial_attention<past>(q[n], k[n], v[n], 1, mask[n]));
       RC_ASSERT(finish(partial)[n] == finish(partial[n]));
       const auto alone = attention_gradient(q[n], k[n], v[n], d_output[n], mask[n]);
       RC_ASSERT(gradient.query[n] == alone.query);
