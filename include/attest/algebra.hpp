@@ -57,22 +57,22 @@ template <class T, size_t N>
 constexpr void axpy(const T& a, const T (&x)[N], T (&y)[N], size_t begin = 0, size_t end = N) {
   ATTEST_NO_CONTRACTION
   size_t k = begin;
-  if (__builtin_is_constant_evaluated()) {
+  if (__builtin_is_constant_evaluated())
     for (; k + 8 <= end; k += 8)
       y[k] = y[k] + a * x[k], y[k + 1] = y[k + 1] + a * x[k + 1],
       y[k + 2] = y[k + 2] + a * x[k + 2], y[k + 3] = y[k + 3] + a * x[k + 3],
       y[k + 4] = y[k + 4] + a * x[k + 4], y[k + 5] = y[k + 5] + a * x[k + 5],
       y[k + 6] = y[k + 6] + a * x[k + 6], y[k + 7] = y[k + 7] + a * x[k + 7];
-    for (; k < end; ++k) y[k] = y[k] + a * x[k];
-    return;
+  else {
+    for (; k + 8 <= end; k += 8) {
+      ATTEST_ENTRIES_SIDE_BY_SIDE
+      for (size_t e = 0; e < 8; ++e) y[k + e] = y[k + e] + a * x[k + e];
+    }
+    // Counted, so that GCC 14 for Arm does not warn of entries beyond the array where none is left.
+    for (size_t left = end > begin ? (end - begin) % 8 : 0; left > 0; --left, ++k)
+      y[k] = y[k] + a * x[k];
   }
-  for (; k + 8 <= end; k += 8) {
-    ATTEST_ENTRIES_SIDE_BY_SIDE
-    for (size_t e = 0; e < 8; ++e) y[k + e] = y[k + e] + a * x[k + e];
-  }
-  // Counted, so that GCC 14 for Arm does not warn of entries beyond the array where none is left.
-  for (size_t left = end > begin ? (end - begin) % 8 : 0; left > 0; --left, ++k)
-    y[k] = y[k] + a * x[k];
+  for (; __builtin_is_constant_evaluated() && k < end; ++k) y[k] = y[k] + a * x[k];
 }
 
 // (AB)_ij = Σ_k A_ik B_kj, the sum in the order of dot. Row i of AB is the combination of the rows
