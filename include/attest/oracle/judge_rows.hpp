@@ -97,6 +97,16 @@ struct RangeFindings {
       return failed != other.failed ? failed : excess > other.excess;
     }
   } worst;
+
+  // What later ranges found, but for the rows they left open.
+  void add(const RangeFindings& later) {
+    output.add(later.output);
+    scores.add(later.scores);
+    rows += later.rows;
+    double_double_rows += later.double_double_rows;
+    wide_rows += later.wide_rows;
+    if (later.worst.graver_than(worst)) worst = later.worst;
+  }
 };
 
 // Judges ranges of rows, one after the other. One thread's.
@@ -258,23 +268,30 @@ inline void judge_rows(const Problem& problem, const Precision& claim, const Jud
       });
       return found;
     };
-    std::vector<RangeFindings> found = judge_all(ranges);
+    RangeFindings all;
     std::vector<RowRange> left;
-    for (std::size_t n = 0; n < ranges.size(); ++n)
-      for (const std::size_t row : found[n].open)
-        left.push_back({ranges[n].arrays, ranges[n].query_head, row, 1, true});
-    if (!left.empty()) {
-      for (const RowRange& row : left) row.arrays->end_blocks();
-      for (RangeFindings& of_row : judge_all(left)) found.push_back(std::move(of_row));
+    {
+      const std::vector<RangeFindings> found = judge_all(ranges);
+      for (std::size_t n = 0; n < ranges.size(); ++n) {
+        all.add(found[n]);
+        for (const std::size_t row : found[n].open)
+          left.push_back({ranges[n].arrays, ranges[n].query_head, row, 1, true});
+      }
     }
-    for (const RangeFindings& of_range : found) {
-      output.add(of_range.output);
-      scores.add(of_range.scores);
-      report.rows += of_range.rows;
-      report.double_double_rows += of_range.double_double_rows;
-      report.wide_rows += of_range.wide_rows;
-      if (of_range.worst.graver_than(worst)) worst = of_range.worst;
+    for (const RowRange& row : left) row.arrays->end_blocks();
+    // findings take a kilobyte for each row
+    constexpr std::size_t at_once = 1024;
+    for (std::size_t n = 0; n < left.size(); n += at_once) {
+      const auto begin = left.begin() + static_cast<std::ptrdiff_t>(n);
+      const auto count = static_cast<std::ptrdiff_t>(std::min(at_once, left.size() - n));
+      for (const RangeFindings& of_row : judge_all({begin, begin + count})) all.add(of_row);
     }
+    output.add(all.output);
+    scores.add(all.scores);
+    report.rows += all.rows;
+    report.double_double_rows += all.double_double_rows;
+    report.wide_rows += all.wide_rows;
+    if (all.worst.graver_than(worst)) worst = all.worst;
   }
   judges.clear();
   output.bound = claim.weight_rounding ? Bound::replay : Bound::likely;
