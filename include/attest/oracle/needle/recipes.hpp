@@ -260,7 +260,7 @@ inline std::vector<Recipe> needle_recipes() {
     r.gradients = true;
     r.log_sum_exp = true;
     r.scale = 0.375;
-    r.scores = {20, 0, 2, 1};
+    r.scores = {200, 0, 2, 1};
   }
   {
     Recipe& r =
