@@ -270,22 +270,24 @@ inline void judge_rows(const Problem& problem, const Precision& claim, const Jud
     };
     RangeFindings all;
     std::vector<RowRange> left;
-    {
-      const std::vector<RangeFindings> found = judge_all(ranges);
-      for (std::size_t n = 0; n < ranges.size(); ++n) {
-        all.add(found[n]);
-        for (const std::size_t row : found[n].open)
-          left.push_back({ranges[n].arrays, ranges[n].query_head, row, 1, true});
+    // findings take a kilobyte for each range
+    const auto judge_in_turn = [&](const std::vector<RowRange>& some) {
+      constexpr std::size_t at_once = 1024;
+      for (std::size_t n = 0; n < some.size(); n += at_once) {
+        const auto begin = some.begin() + static_cast<std::ptrdiff_t>(n);
+        const auto count = static_cast<std::ptrdiff_t>(std::min(at_once, some.size() - n));
+        const std::vector<RangeFindings> found = judge_all({begin, begin + count});
+        for (std::size_t r = 0; r < found.size(); ++r) {
+          all.add(found[r]);
+          for (const std::size_t row : found[r].open)
+            left.push_back({some[n + r].arrays, some[n + r].query_head, row, 1, true});
+        }
       }
-    }
-    for (const RowRange& row : left) row.arrays->end_blocks();
-    // findings take a kilobyte for each row
-    constexpr std::size_t at_once = 1024;
-    for (std::size_t n = 0; n < left.size(); n += at_once) {
-      const auto begin = left.begin() + static_cast<std::ptrdiff_t>(n);
-      const auto count = static_cast<std::ptrdiff_t>(std::min(at_once, left.size() - n));
-      for (const RangeFindings& of_row : judge_all({begin, begin + count})) all.add(of_row);
-    }
+    };
+    judge_in_turn(ranges);
+    const std::vector<RowRange> alone = std::move(left);
+    for (const RowRange& row : alone) row.arrays->end_blocks();
+    judge_in_turn(alone);
     output.add(all.output);
     scores.add(all.scores);
     report.rows += all.rows;
