@@ -452,8 +452,12 @@ inline void ask_odds(Trial& trial) {
       const double weight =
           std::exp(score[0] - most) /
           (std::exp(score[0] - most) + std::exp(score[1] - most) + std::exp(score[2] - most));
+      // Below the smallest normal number exponentials are flushed to 0 or stay where they are cut
+      // off.
+      const double least = std::ldexp(1.0, two.format.min_exponent);
       for (std::size_t t = 0; t < two.value_width(); ++t)
-        trial.compare(at, "weight", answered.output(at, t), weight, answered.allowed(at, t));
+        trial.compare(at, "weight", answered.output(at, t), weight,
+                      answered.allowed(at, t) + least);
     });
   }
 }
