@@ -1,14 +1,14 @@
 // Copyright the attest authors
 // SPDX-License-Identifier: BSL-1.0
 
-// Sums, scaling, product and transpose of matrices, and the two row kernels every product is made
-// of: dot and axpy.
+// Sums, scaling and product of matrices, and the two row kernels every product is made of: dot and
+// axpy.
 #pragma once
 #include <attest/concepts.hpp>
 #include <attest/contraction.hpp>
 #include <attest/ieee.hpp>
 #include <attest/matrix.hpp>
-#include <attest/vectors.hpp>
+#include <attest/transpose.hpp>
 
 // Before a loop over entries that do not overlap with what they are computed from: GCC need not
 // check at run time, and makes vectors of few entries before it unrolls them.
@@ -84,37 +84,6 @@ constexpr Matrix<T, R, C> operator*(const Matrix<T, R, K>& a, const Matrix<U, L,
   for (size_t i = 0; i < R; ++i)
     for (size_t k = 0; k < K; ++k) axpy(a.entries[i][k], b.entries[k], product.entries[i]);
   return product;
-}
-
-// Four rows of four floats become four columns: neighbours in vectors, twice interleaved.
-inline void transpose_four_by_four(const float* from, size_t from_width, float* to,
-                                   size_t to_width) {
-  using Four = VectorOf<float, 4>;
-  const auto a = Four::read(from), b = Four::read(from + from_width),
-             c = Four::read(from + 2 * from_width), d = Four::read(from + 3 * from_width);
-  const auto ac_low = __builtin_shufflevector(a, c, 0, 4, 1, 5),
-             ac_high = __builtin_shufflevector(a, c, 2, 6, 3, 7),
-             bd_low = __builtin_shufflevector(b, d, 0, 4, 1, 5),
-             bd_high = __builtin_shufflevector(b, d, 2, 6, 3, 7);
-  Four::write(__builtin_shufflevector(ac_low, bd_low, 0, 4, 1, 5), to);
-  Four::write(__builtin_shufflevector(ac_low, bd_low, 2, 6, 3, 7), to + to_width);
-  Four::write(__builtin_shufflevector(ac_high, bd_high, 0, 4, 1, 5), to + 2 * to_width);
-  Four::write(__builtin_shufflevector(ac_high, bd_high, 2, 6, 3, 7), to + 3 * to_width);
-}
-
-template <class T, size_t R, size_t C>
-constexpr Matrix<T, C, R> transpose(const Matrix<T, R, C>& a) {
-  Matrix<T, C, R> result;
-  if constexpr (is_same_type<T, float> && has_vectors<T> && R % 4 == 0 && C % 4 == 0)
-    if (!__builtin_is_constant_evaluated()) {
-      for (size_t j = 0; j < C; j += 4)
-        for (size_t i = 0; i < R; i += 4)
-          transpose_four_by_four(&a.entries[i][j], C, &result.entries[j][i], R);
-      return result;
-    }
-  for (size_t i = 0; i < R; ++i)
-    for (size_t j = 0; j < C; ++j) result.entries[j][i] = a.entries[i][j];
-  return result;
 }
 
 template <class T, size_t R, size_t C, class U, size_t S, size_t D>

@@ -8,6 +8,7 @@
 
 #include <attest/bits.hpp>
 #include <attest/contraction.hpp>
+#include <attest/exp_in_vectors.hpp>
 #include <attest/exp_tables.hpp>
 
 namespace attest {
@@ -163,9 +164,11 @@ constexpr float exp2(float x) noexcept {
 // e^(x_j - largest) of each of N numbers not above `largest`, in place: the floats that exp gives,
 // side by side, so that a compiler can make vectors of them. Where one of them is in doubt all are
 // computed again one by one, which happens to one of 250 rows of 32; where some results are
-// subnormal, always.
+// subnormal, always. Some processors need doubles only for the rows that exp_in_vectors leaves.
 template <size_t N>
 constexpr void exp_side_by_side(float* x, float largest) noexcept {
+  if constexpr (width_of_exp<N>() != 0)
+    if (!__builtin_is_constant_evaluated() && exp_in_vectors<N>(x, largest)) return;
   // Below -104, e^x rounds to zero. It is no constant, for of a constant GCC 12 makes no maximum.
   const float lowest = -104 + 0 * largest;
   float difference[N];

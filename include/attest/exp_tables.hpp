@@ -65,6 +65,116 @@ inline constexpr double rough[8] = {
     0x1.63b2d7971923fp-20,
 };
 
+// ln 2 to 21 bits behind the point, and what is left, rounded to nearest: a thousandth of what 21 bits may leave.
+inline constexpr float ln2_of_21_bits = 0x1.62e43p-1f;
+inline constexpr float ln2_after_21_bits = -0x1.05c61p-29f;
+
+// 2^(i/8) = eighth[i]·(1 + eighth_rest[i]), each rounded to nearest.
+inline constexpr float eighth[8] = {
+    0x1p+0f,
+    0x1.172b84p+0f,
+    0x1.306fep+0f,
+    0x1.4bfdaep+0f,
+    0x1.6a09e6p+0f,
+    0x1.8ace54p+0f,
+    0x1.ae89fap+0f,
+    0x1.d5818ep+0f,
+};
+inline constexpr float eighth_rest[8] = {
+    0x0p+0f,
+    -0x1.9c0c22p-27f,
+    0x1.125002p-25f,
+    -0x1.0a355p-25f,
+    0x1.26055cp-26f,
+    0x1.67a1cap-28f,
+    -0x1.f9c304p-27f,
+    -0x1.a5217cp-28f,
+};
+
+// 2^(i/32) = thirty_second[i]·(1 + thirty_second_rest[i]), each rounded to nearest.
+inline constexpr float thirty_second[32] = {
+    0x1p+0f,
+    0x1.059b0ep+0f,
+    0x1.0b5586p+0f,
+    0x1.11301ep+0f,
+    0x1.172b84p+0f,
+    0x1.1d4874p+0f,
+    0x1.2387a6p+0f,
+    0x1.29e9ep+0f,
+    0x1.306fep+0f,
+    0x1.371a74p+0f,
+    0x1.3dea64p+0f,
+    0x1.44e086p+0f,
+    0x1.4bfdaep+0f,
+    0x1.5342b6p+0f,
+    0x1.5ab07ep+0f,
+    0x1.6247ecp+0f,
+    0x1.6a09e6p+0f,
+    0x1.71f75ep+0f,
+    0x1.7a1148p+0f,
+    0x1.82589ap+0f,
+    0x1.8ace54p+0f,
+    0x1.93737cp+0f,
+    0x1.9c4918p+0f,
+    0x1.a5503cp+0f,
+    0x1.ae89fap+0f,
+    0x1.b7f77p+0f,
+    0x1.c199bep+0f,
+    0x1.cb720ep+0f,
+    0x1.d5818ep+0f,
+    0x1.dfc974p+0f,
+    0x1.ea4afap+0f,
+    0x1.f50766p+0f,
+};
+inline constexpr float thirty_second_rest[32] = {
+    0x0p+0f,
+    -0x1.947414p-25f,
+    0x1.8d96d4p-25f,
+    -0x1.dda2fcp-25f,
+    -0x1.9c0c22p-27f,
+    -0x1.a2fbb2p-25f,
+    0x1.964904p-25f,
+    -0x1.2b0dbcp-25f,
+    0x1.125002p-25f,
+    -0x1.cde8cep-26f,
+    0x1.370be4p-25f,
+    0x1.336de2p-30f,
+    -0x1.0a355p-25f,
+    -0x1.c541b4p-26f,
+    -0x1.00d8acp-27f,
+    -0x1.6cb284p-25f,
+    0x1.26055cp-26f,
+    0x1.8b2bb8p-26f,
+    -0x1.05cb44p-25f,
+    -0x1.1c2142p-26f,
+    0x1.67a1cap-28f,
+    -0x1.348e56p-25f,
+    0x1.a3b5e4p-28f,
+    -0x1.0b7ec8p-25f,
+    -0x1.f9c304p-27f,
+    -0x1.e4c886p-26f,
+    -0x1.6961b4p-28f,
+    -0x1.b5151ep-28f,
+    -0x1.a5217cp-28f,
+    -0x1.ab7132p-26f,
+    0x1.61428ep-28f,
+    -0x1.2ad5f8p-27f,
+};
+
+// e^r = 1 + r + r^2/2 + r^3·(cubic_of_eighths[0] + ... + [2]·r^2) for |r| <= ln(2)/16, up to 2^-38.4.
+inline constexpr float cubic_of_eighths[3] = {
+    0x1.555556p-3f,
+    0x1.55596ep-5f,
+    0x1.111368p-7f,
+};
+
+// e^r = 1 + r + r^2·(square_of_thirty_seconds[0] + ... + [2]·r^2) for |r| <= ln(2)/64, up to 2^-41.6.
+inline constexpr float square_of_thirty_seconds[3] = {
+    0x1p-1f,
+    0x1.5555b8p-3f,
+    0x1.555596p-5f,
+};
+
 // 64/ln 2, rounded to nearest. ln(2)/64·2^198 truncated, in words of 64 bits, the highest first.
 inline constexpr double log2_e_times_64 = 0x1.71547652b82fep+6;
 inline constexpr uint64_t ln2_over_64[3] = {

@@ -7,6 +7,7 @@
 #include <attest/count.hpp>
 #include <attest/product.hpp>
 #include <attest/score.hpp>
+#include <attest/transpose.hpp>
 #include <attest/vectors.hpp>
 
 namespace attest {

@@ -49,14 +49,12 @@ concept number_type_has_an_exp_of_its_own = requires(const T& x) {
   requires is_same_type<decltype(by_value(exp(x))), T>;
 };
 
-// What stands for a hidden score: −∞, whose exponential is zero, or else a visible score.
+// Whether −∞ stands for a hidden score, whose exponential is zero. Else a visible score does, and
+// the weight is set to zero: of numbers without infinity, and of floats where exp_in_vectors would
+// leave a row with a zero to others.
 template <class T>
-constexpr T hidden_score(const T& visible_score) {
-  if constexpr (is_float_or_double<T>)
-    return -bits::infinity<T>;
-  else
-    return visible_score;
-}
+inline constexpr bool hidden_scores_vanish = is_same_type<T, float> ? width_of_exp<lanes>() == 0
+                                                                    : is_float_or_double<T>;
 
 // e^{x_j − largest} in place, for begin ≤ j < end; of floats, where the processor has vectors, for
 // all lanes from the one of begin to the one of end − 1.
@@ -131,8 +129,9 @@ constexpr void softmax_rows(T (*x)[N], const Visible& visible, size_t first, con
       continue;
     }
     while (!sees(visible, i, to - 1)) --to;
-    for (size_t j = 0; j < N; ++j)
-      x[r][j] = sees(visible, i, j) ? x[r][j] : hidden_score(x[r][from]);
+    T hidden = x[r][from];
+    if constexpr (hidden_scores_vanish<T>) hidden = -bits::infinity<T>;
+    for (size_t j = 0; j < N; ++j) x[r][j] = sees(visible, i, j) ? x[r][j] : hidden;
     largest[r] = largest_in_lanes(x[r]);
     if constexpr (has_score<Sink>) largest[r] = sink.score > largest[r] ? sink.score : largest[r];
     begin[r] = from;
@@ -143,7 +142,7 @@ constexpr void softmax_rows(T (*x)[N], const Visible& visible, size_t first, con
   else
     for (size_t r = 0; r < Rows; ++r) exp_of_differences(x[r], largest[r], begin[r], end[r]);
   for (size_t r = 0; r < Rows; ++r) {
-    if constexpr (is_float_or_double<T>) {
+    if constexpr (hidden_scores_vanish<T>) {
       for (size_t j = 0; j < begin[r]; ++j) x[r][j] = 0;
       for (size_t j = end[r]; j < N; ++j) x[r][j] = 0;
     } else {

@@ -4,8 +4,26 @@
 // Prints include/attest/exp_tables.hpp.
 #include "print.hpp"
 
+namespace {
+using namespace tables;
+
+// 2^(i/count) in two floats.
+void print_parts(const char* name, int count) {
+  const auto part = [&](int i) { return Real(exp(ln2() * i / count)); };
+  std::printf(
+      "\n// 2^(i/%d) = %s[i]·(1 + %s_rest[i]), each rounded to nearest.\n"
+      "inline constexpr float %s[%d] = {\n",
+      count, name, name, name, count);
+  for (int i = 0; i < count; ++i) std::printf("    %s,\n", hex_float(part(i)).c_str());
+  std::printf("};\ninline constexpr float %s_rest[%d] = {\n", name, count);
+  for (int i = 0; i < count; ++i)
+    std::printf("    %s,\n", hex_float(Real(part(i) / part(i).convert_to<float>() - 1)).c_str());
+  std::puts("};");
+}
+
+}  // namespace
+
 int main() {
-  using namespace tables;
   std::puts(
       "// Copyright the attest authors\n"
       "// SPDX-License-Identifier: BSL-1.0\n"
@@ -87,6 +105,49 @@ int main() {
   for (const Real& coefficient : rough) std::printf("    %s,\n", hex(coefficient).c_str());
   std::puts("};");
 
+  // (e^r − 1 − r)/r² = Σ rⁿ/(n+2)!
+  const auto second = series([](int n) { return Real(1 / factorial(n + 2)); });
+  std::puts(
+      "\n// ln 2 to 21 bits behind the point, and what is left, rounded to nearest: a thousandth "
+      "of what "
+      "21 bits may leave.");
+  const Real ln2_of_21_bits = floor(ldexp(ln2(), 21) + Real(1) / 2) / (1 << 21);
+  std::printf("inline constexpr float ln2_of_21_bits = %s;\n", hex_float(ln2_of_21_bits).c_str());
+  std::printf("inline constexpr float ln2_after_21_bits = %s;\n",
+              hex_float(Real(ln2() - ln2_of_21_bits)).c_str());
+  print_parts("eighth", 8);
+  print_parts("thirty_second", 32);
+
+  const auto cubic_of_eighths = rounded_to_float(interpolate(tail, -ln2() / 16, ln2() / 16, 2));
+  std::printf(
+      "\n// e^r = 1 + r + r^2/2 + r^3·(cubic_of_eighths[0] + ... + [2]·r^2) for |r| <= ln(2)/16, "
+      "up "
+      "to 2^%.1f.\n"
+      "inline constexpr float cubic_of_eighths[3] = {\n",
+      largest_log2(
+          [&](const Real& r) {
+            return Real((evaluate(cubic_of_eighths, r) - tail(r)) * r * r * r);
+          },
+          -ln2() / 16, ln2() / 16));
+  for (const Real& coefficient : cubic_of_eighths)
+    std::printf("    %s,\n", hex_float(coefficient).c_str());
+  std::puts("};");
+  const auto square_of_thirty_seconds =
+      rounded_to_float(interpolate(second, -ln2() / 64, ln2() / 64, 2));
+  std::printf(
+      "\n// e^r = 1 + r + r^2·(square_of_thirty_seconds[0] + ... + [2]·r^2) for |r| <= ln(2)/64, "
+      "up "
+      "to 2^%.1f.\n"
+      "inline constexpr float square_of_thirty_seconds[3] = {\n",
+      largest_log2(
+          [&](const Real& r) {
+            return Real((evaluate(square_of_thirty_seconds, r) - second(r)) * r * r);
+          },
+          -ln2() / 64, ln2() / 64));
+  for (const Real& coefficient : square_of_thirty_seconds)
+    std::printf("    %s,\n", hex_float(coefficient).c_str());
+  std::puts("};");
+
   std::puts(
       "\n// 64/ln 2, rounded to nearest. ln(2)/64·2^198 truncated, in words of 64 bits, the "
       "highest first.");
@@ -95,8 +156,6 @@ int main() {
   for (const auto word : words(ln2(), 192, 3)) std::printf("    %s,\n", hex(word).c_str());
   std::puts("};");
 
-  // (e^r − 1 − r)/r² = Σ rⁿ/(n+2)!
-  const auto second = series([](int n) { return Real(1 / factorial(n + 2)); });
   const Real step = ln2() / 64;
   const auto square = interpolate(second, Real(0), step, 4);
   const double square_error =

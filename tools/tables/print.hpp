@@ -64,9 +64,14 @@ inline Real evaluate(const std::vector<Real>& coefficients, const Real& x) {
   return sum;
 }
 
-// The coefficients as doubles hold them.
+// The coefficients as doubles or floats hold them.
 inline std::vector<Real> rounded(std::vector<Real> coefficients) {
   for (Real& coefficient : coefficients) coefficient = coefficient.convert_to<double>();
+  return coefficients;
+}
+
+inline std::vector<Real> rounded_to_float(std::vector<Real> coefficients) {
+  for (Real& coefficient : coefficients) coefficient = coefficient.convert_to<float>();
   return coefficients;
 }
 
@@ -99,6 +104,10 @@ inline std::string hex(double x) {
 }
 inline std::string hex(const Real& x) {
   return hex(x.convert_to<double>());
+}
+
+inline std::string hex_float(const Real& x) {
+  return hex(static_cast<double>(x.convert_to<float>())) + "f";
 }
 
 // The words of floor(x·2^bits), most significant first.
