@@ -65,7 +65,8 @@ inline constexpr double rough[8] = {
     0x1.63b2d7971923fp-20,
 };
 
-// ln 2 to 21 bits behind the point, and what is left, rounded to nearest: a thousandth of what 21 bits may leave.
+// ln 2 to 21 bits behind the point, and what is left, rounded to nearest: less than a hundredth of the
+// 2^-22 that may be.
 inline constexpr float ln2_of_21_bits = 0x1.62e43p-1f;
 inline constexpr float ln2_after_21_bits = -0x1.05c61p-29f;
 
@@ -161,14 +162,16 @@ inline constexpr float thirty_second_rest[32] = {
     -0x1.2ad5f8p-27f,
 };
 
-// e^r = 1 + r + r^2/2 + r^3·(cubic_of_eighths[0] + ... + [2]·r^2) for |r| <= ln(2)/16, up to 2^-38.4.
+// e^r = 1 + r + r^2/2 + r^3·(cubic_of_eighths[0] + ... + [2]·r^2) for |r| <= ln(2)/16,
+// up to 2^-38.4.
 inline constexpr float cubic_of_eighths[3] = {
     0x1.555556p-3f,
     0x1.55596ep-5f,
     0x1.111368p-7f,
 };
 
-// e^r = 1 + r + r^2·(square_of_thirty_seconds[0] + ... + [2]·r^2) for |r| <= ln(2)/64, up to 2^-41.6.
+// e^r = 1 + r + r^2·(square_of_thirty_seconds[0] + ... + [2]·r^2) for |r| <= ln(2)/64,
+// up to 2^-41.6.
 inline constexpr float square_of_thirty_seconds[3] = {
     0x1p-1f,
     0x1.5555b8p-3f,

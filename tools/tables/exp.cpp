@@ -108,9 +108,8 @@ int main() {
   // (e^r − 1 − r)/r² = Σ rⁿ/(n+2)!
   const auto second = series([](int n) { return Real(1 / factorial(n + 2)); });
   std::puts(
-      "\n// ln 2 to 21 bits behind the point, and what is left, rounded to nearest: a thousandth "
-      "of what "
-      "21 bits may leave.");
+      "\n// ln 2 to 21 bits behind the point, and what is left, rounded to nearest: less than a "
+      "hundredth of the\n// 2^-22 that may be.");
   const Real ln2_of_21_bits = floor(ldexp(ln2(), 21) + Real(1) / 2) / (1 << 21);
   std::printf("inline constexpr float ln2_of_21_bits = %s;\n", hex_float(ln2_of_21_bits).c_str());
   std::printf("inline constexpr float ln2_after_21_bits = %s;\n",
@@ -120,9 +119,8 @@ int main() {
 
   const auto cubic_of_eighths = rounded_to_float(interpolate(tail, -ln2() / 16, ln2() / 16, 2));
   std::printf(
-      "\n// e^r = 1 + r + r^2/2 + r^3·(cubic_of_eighths[0] + ... + [2]·r^2) for |r| <= ln(2)/16, "
-      "up "
-      "to 2^%.1f.\n"
+      "\n// e^r = 1 + r + r^2/2 + r^3·(cubic_of_eighths[0] + ... + [2]·r^2) for |r| <= ln(2)/16,\n"
+      "// up to 2^%.1f.\n"
       "inline constexpr float cubic_of_eighths[3] = {\n",
       largest_log2(
           [&](const Real& r) {
@@ -135,9 +133,8 @@ int main() {
   const auto square_of_thirty_seconds =
       rounded_to_float(interpolate(second, -ln2() / 64, ln2() / 64, 2));
   std::printf(
-      "\n// e^r = 1 + r + r^2·(square_of_thirty_seconds[0] + ... + [2]·r^2) for |r| <= ln(2)/64, "
-      "up "
-      "to 2^%.1f.\n"
+      "\n// e^r = 1 + r + r^2·(square_of_thirty_seconds[0] + ... + [2]·r^2) for |r| <= ln(2)/64,\n"
+      "// up to 2^%.1f.\n"
       "inline constexpr float square_of_thirty_seconds[3] = {\n",
       largest_log2(
           [&](const Real& r) {
