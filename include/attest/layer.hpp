@@ -187,7 +187,8 @@ concept packed_bias_has_a_row_of_outputs_or_is_absent =
 // Its add_zero_attn is Sink{0}.
 template <size_t H, class T, size_t Packed, size_t E, class Bias, class OutBias>
 requires query_key_and_value_maps_are_packed<Packed, E> &&
-    packed_bias_has_a_row_of_outputs_or_is_absent<Bias, T, E>
+    packed_bias_has_a_row_of_outputs_or_is_absent<Bias, T, E> &&
+    bias_is_a_row_of_outputs_or_absent<OutBias, T, E>
 constexpr auto from_pytorch(const Matrix<T, Packed, E>& in_proj_weight, const Bias& in_proj_bias,
                             const Matrix<T, E, E>& out_proj_weight, const OutBias& out_proj_bias) {
   constexpr LayerShape shape{.bias = !is_same_type<Bias, NoBias>,
@@ -203,7 +204,8 @@ constexpr auto from_pytorch(const Matrix<T, Packed, E>& in_proj_weight, const Bi
 // q_proj_weight (E, E), k_proj_weight (E, kdim), v_proj_weight (E, vdim), and in_proj_bias (1, 3E).
 template <size_t H, class T, size_t E, size_t KeyTokens, size_t ValueTokens, class Bias,
           class OutBias>
-requires packed_bias_has_a_row_of_outputs_or_is_absent<Bias, T, E>
+requires packed_bias_has_a_row_of_outputs_or_is_absent<Bias, T, E> &&
+    bias_is_a_row_of_outputs_or_absent<OutBias, T, E>
 constexpr auto from_pytorch(const Matrix<T, E, E>& q_proj_weight,
                             const Matrix<T, E, KeyTokens>& k_proj_weight,
                             const Matrix<T, E, ValueTokens>& v_proj_weight,
@@ -224,7 +226,8 @@ constexpr auto from_pytorch(const Matrix<T, E, E>& q_proj_weight,
 // bias (1, 3E) of com.microsoft's Attention operator, then MatMul and Add.
 template <size_t H, class T, size_t E, size_t Packed, class Bias, class OutBias>
 requires query_key_and_value_maps_are_packed<Packed, E> &&
-    packed_bias_has_a_row_of_outputs_or_is_absent<Bias, T, E>
+    packed_bias_has_a_row_of_outputs_or_is_absent<Bias, T, E> &&
+    bias_is_a_row_of_outputs_or_absent<OutBias, T, E>
 constexpr auto from_onnx(const Matrix<T, E, Packed>& weights, const Bias& bias,
                          const Matrix<T, E, E>& output_weight, const OutBias& output_bias) {
   constexpr LayerShape shape{.bias = !is_same_type<Bias, NoBias>,
