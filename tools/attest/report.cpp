@@ -100,11 +100,14 @@ std::string output_lines(const OutputReport& output) {
       break;
     case Verdict::fail:
       text += fmt::format(
-          "FAIL, {} of {} elements {}", output.failed, output.elements,
+          "FAIL, {}{} of {} elements {}", output.not_looked_at ? "at least " : "", output.failed,
+          output.elements,
           copied ? "are not what was given" : "are not what the claimed arithmetic can return");
       if (output.beyond_hull)
         text +=
             fmt::format("; {} are no blend of the values their query may see", output.beyond_hull);
+      if (output.not_looked_at)
+        text += fmt::format("; {} were not looked at once this was certain", output.not_looked_at);
       break;
     case Verdict::suspect:
       text += fmt::format(
@@ -156,11 +159,11 @@ Json json_number(double value) {
 }
 
 Json json_output(const OutputReport& output) {
-  Json json = {{"verdict", to_string(output.verdict)}, {"shape", output.shape},
-               {"elements", output.elements},          {"failed", output.failed},
-               {"suspected", output.suspected},        {"undecided", output.undecided},
-               {"unspecified", output.unspecified},    {"beyond_hull", output.beyond_hull},
-               {"bound", to_string(bound_of(output))}};
+  Json json = {{"verdict", to_string(output.verdict)},  {"shape", output.shape},
+               {"elements", output.elements},           {"failed", output.failed},
+               {"suspected", output.suspected},         {"undecided", output.undecided},
+               {"unspecified", output.unspecified},     {"beyond_hull", output.beyond_hull},
+               {"not_looked_at", output.not_looked_at}, {"bound", to_string(bound_of(output))}};
   if (output.worst) {
     const Element& element = *output.worst;
     Json worst = {{"index", element.index}, {"got", json_number(element.got)}};

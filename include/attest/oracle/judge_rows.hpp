@@ -230,7 +230,9 @@ inline void judge_rows(const Problem& problem, const Precision& claim, const Jud
                       per_row * all_rows >= options.blocks_from;
   const bool split =
       blocks && problem.output->got.format()->precision >= formats::float64.precision;
-  const std::size_t rows_at_once = blocks ? BlockRows::rows_per_block(problem, split) : 32;
+  const std::size_t rows_at_once =
+      blocks ? BlockRows::rows_per_block(problem, split)
+             : std::clamp<std::size_t>((std::size_t{1} << 22) / (per_row + 1), 1, 32);
   // keys and values of as many heads as take a few megabytes
   const std::size_t heads_at_once =
       1 + (std::size_t{1} << 21) / std::max<std::size_t>(per_row, std::size_t{1} << 10);
@@ -239,6 +241,7 @@ inline void judge_rows(const Problem& problem, const Precision& claim, const Jud
   const std::size_t threads = std::max<std::size_t>(options.threads, 1);
   std::vector<std::unique_ptr<RangeJudge>> judges(threads);
   RangeFindings::Worst worst;
+  std::size_t passed_over = 0;  // rows
   for (std::size_t from = 0; from < problem.batches() * heads; from += heads_at_once) {
     const std::size_t to = std::min(problem.batches() * heads, from + heads_at_once);
     std::vector<std::unique_ptr<HeadArrays>> arrays;
@@ -264,16 +267,60 @@ inline void judge_rows(const Problem& problem, const Precision& claim, const Jud
         const std::lock_guard lock(telling);
         done += some[n].count - found[n].open.size();
         if (worker == 0 && options.progress)
-          options.progress(static_cast<double>(report.rows + done) / static_cast<double>(all_rows));
+          options.progress(static_cast<double>(report.rows + done + passed_over) /
+                           static_cast<double>(all_rows));
       });
       return found;
     };
     RangeFindings all;
     std::vector<RowRange> left;
+    const auto no_pass = [&] {
+      return std::max({output.verdict, scores.verdict, all.output.verdict, all.scores.verdict}) !=
+             Verdict::pass;
+    };
+    const auto failed = [&] {
+      const auto fails = [](const OutputReport& one, const OutputReport& other) {
+        return std::max(one.verdict, other.verdict) == Verdict::fail;
+      };
+      return (!problem.output || fails(output, all.output)) &&
+             (!problem.scores || fails(scores, all.scores));
+    };
+    // Of the ranges from n on those that are looked at once all that is judged fails.
+    const auto keep_some = [&](std::vector<RowRange>& some, std::size_t n) {
+      const double part =
+          static_cast<double>(to - from) / static_cast<double>(problem.batches() * heads);
+      const double rows = part * options.work_after_failure / static_cast<double>(per_row + 1);
+      const std::size_t rest = some.size() - n;
+      double of_rest = 0;
+      for (std::size_t r = n; r < some.size(); ++r) of_rest += static_cast<double>(some[r].count);
+      const auto kept = static_cast<std::size_t>(
+          std::max(1.0, static_cast<double>(rest) * std::min(1.0, rows / of_rest)));
+      std::size_t next = 0;
+      for (std::size_t r = 0; r < rest; ++r) {
+        const RowRange range = some[n + r];
+        if (r == next * rest / kept) {
+          some[n + next++] = range;
+          continue;
+        }
+        passed_over += range.count;
+        if (problem.output) all.output.not_looked_at += range.count * value_width;
+        if (problem.scores) all.scores.not_looked_at += range.count * problem.keys();
+      }
+      some.resize(n + kept);
+    };
     // findings take a kilobyte for each range
-    const auto judge_in_turn = [&](const std::vector<RowRange>& some) {
-      constexpr std::size_t at_once = 1024;
+    const auto judge_in_turn = [&](std::vector<RowRange> some, bool one_by_one) {
+      // one by one only so many that after a fraction of a second it may be certain
+      const std::size_t at_once =
+          one_by_one ? std::clamp<std::size_t>((std::size_t{1} << 26) / (per_row + 1), 16, 128)
+                     : 1024;
+      bool all_kept = true;
       for (std::size_t n = 0; n < some.size(); n += at_once) {
+        if (options.only_whether_it_passes && no_pass()) return;
+        if (one_by_one && all_kept && failed()) {
+          keep_some(some, n);
+          all_kept = false;
+        }
         const auto begin = some.begin() + static_cast<std::ptrdiff_t>(n);
         const auto count = static_cast<std::ptrdiff_t>(std::min(at_once, some.size() - n));
         const std::vector<RangeFindings> found = judge_all({begin, begin + count});
@@ -284,18 +331,25 @@ inline void judge_rows(const Problem& problem, const Precision& claim, const Jud
         }
       }
     };
-    judge_in_turn(ranges);
-    const std::vector<RowRange> alone = std::move(left);
-    for (const RowRange& row : alone) row.arrays->end_blocks();
-    judge_in_turn(alone);
+    std::vector<RowRange> in_blocks;
+    for (const RowRange& range : ranges)
+      (range.arrays->in_blocks() ? in_blocks : left).push_back(range);
+    judge_in_turn(std::move(in_blocks), false);
+    std::vector<RowRange> one_by_one = std::move(left);
+    left.clear();
+    for (const RowRange& row : one_by_one) row.arrays->end_blocks();
+    judge_in_turn(std::move(one_by_one), true);
     output.add(all.output);
     scores.add(all.scores);
     report.rows += all.rows;
     report.double_double_rows += all.double_double_rows;
     report.wide_rows += all.wide_rows;
     if (all.worst.graver_than(worst)) worst = all.worst;
+    if (options.only_whether_it_passes && no_pass()) break;
   }
   judges.clear();
+  output.elements += output.not_looked_at;
+  scores.elements += scores.not_looked_at;
   output.bound = claim.weight_rounding ? Bound::replay : Bound::likely;
   if (worst.excess >= 0) {
     HeadArrays arrays(problem, worst.batch, worst.head, false);

@@ -183,6 +183,8 @@ inline std::vector<OtherReading> other_readings(const Call& call, const Problem&
   std::vector<OtherReading> result;
   const std::optional<detail::FailingRow> place = detail::failing_row(failed);
   if (failed.verdict != Verdict::fail || !place) return result;
+  JudgeOptions whether_it_passes = options;
+  whether_it_passes.only_whether_it_passes = true;
   std::vector<detail::Candidate> right;
   std::size_t judged = 0;
   for (detail::Candidate& candidate : detail::other_candidates(call, problem)) {
@@ -196,7 +198,8 @@ inline std::vector<OtherReading> other_readings(const Call& call, const Problem&
     if (!detail::row_passes(changed, claim, *place)) continue;
     ++judged;
     Report report;
-    detail::judge_rows(changed, claim, options, report);
+    detail::judge_rows(changed, claim, whether_it_passes, report);
+    if (!detail::all_right(report.outputs, failed)) continue;
     detail::judge_log_sum_exp_and_gradients(changed, claim, options.threads, report.outputs);
     if (!detail::all_right(report.outputs, failed)) continue;
     result.push_back({candidate.dialects, candidate.as_in, candidate.words()});

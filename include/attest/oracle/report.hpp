@@ -90,6 +90,9 @@ struct OutputReport {
   std::size_t undecided = 0;
   std::size_t unspecified = 0;  // of them, elements the definition says nothing about
   std::size_t beyond_hull = 0;  // of the failed ones, those that are no blend of the visible values
+  // Of all elements, those that were not looked at since the output had failed: counts of others
+  // are then at least what they say.
+  std::size_t not_looked_at = 0;
   Bound bound = Bound::worst_case;
   std::optional<Element> worst;  // of the gravest verdict the one furthest off
 
@@ -121,6 +124,7 @@ struct OutputReport {
     undecided += other.undecided;
     unspecified += other.unspecified;
     beyond_hull += other.beyond_hull;
+    not_looked_at += other.not_looked_at;
     verdict = std::max(verdict, other.verdict);
     if (other.worst) consider(*other.worst);
   }

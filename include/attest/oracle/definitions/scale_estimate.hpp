@@ -307,13 +307,15 @@ ATTEST_ORACLE_INLINE std::optional<ScaleEstimate> estimate_scale(const Problem& 
   const double moved = std::fabs(fit->scale - fit->expected);
   if (!(moved > 6 * fit->standard_error)) return std::nullopt;
 
+  JudgeOptions whether_it_passes = options;
+  whether_it_passes.only_whether_it_passes = true;
   const auto passes = [&](double scale) {
     Problem other = problem;
     other.rule.scale = Scale::of(scale);
     other.scores.reset();
     other.alternatives.clear();
     Report found;
-    detail::judge_rows(other, claim, options, found);
+    detail::judge_rows(other, claim, whether_it_passes, found);
     return found.outputs.front().verdict == Verdict::pass;
   };
   ScaleEstimate estimate;
