@@ -315,8 +315,8 @@ constexpr bool linearity_in_values(const Attend& attention, const Q& q, const K&
 }
 
 // Streaming is whole for every tiling, a cache is whole, nn.Linear's layout is the other one
-// transposed: two ways to one result. Here one is measured by the other, so
-// where both return NaN, as a rule may ask of rows without keys, they agree.
+// transposed: two ways to one result. Here one is measured by the other, so where both return NaN,
+// as a rule may ask of rows without keys, they agree.
 template <class A, class B, class Q, class K, class V>
 constexpr bool two_ways_agree(const A& one, const B& other, const Q& q, const K& k, const V& v) {
   const auto a = observe(one, q, k, v);

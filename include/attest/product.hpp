@@ -42,8 +42,9 @@ inline void add_tile_of_products(const T (*x)[X], const T (*a)[N], T (*y)[N], si
     for (size_t v = 0; v < Vectors; ++v) Of::write(sum[r][v], &y[r][column + v * Width]);
 }
 
-// Of a tile, as many sums as there are registers, but for what is multiplied: without AVX it takes
-// two instructions to fill a vector with one number, which then should serve more columns.
+// Of a tile, sums that stay in registers beside what is multiplied: 16 of 32 registers with
+// AVX-512, 12 of 16 with AVX, 8 of 16 without, where it takes two instructions to fill a vector
+// with one number, which then should serve more columns.
 #if defined(__AVX512F__)
 inline constexpr size_t rows_of_tile = 8, vectors_of_tile = 2;
 #elif defined(__AVX__)
@@ -52,8 +53,8 @@ inline constexpr size_t rows_of_tile = 4, vectors_of_tile = 3;
 inline constexpr size_t rows_of_tile = 2, vectors_of_tile = 4;
 #endif
 
-// How many of so many vectors side by side the next tile takes: all it can, but it leaves none
-// alone, whose few sums would wait for their own last addition.
+// How many of so many vectors side by side the next tile takes: all it can, but tiles of three and
+// more leave none alone, whose few sums would wait for their own last addition.
 constexpr size_t vectors_of_next_tile(size_t vectors) {
   if (vectors == vectors_of_tile + 1) return vectors - vectors / 2;
   return vectors < vectors_of_tile ? vectors : vectors_of_tile;
