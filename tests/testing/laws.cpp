@@ -52,6 +52,25 @@ TEST_CASE("honest attention is found to be that in every precision") {
   }
 }
 
+TEST_CASE("what a subject does not return is not asked for") {
+  const testing::Subject honest = test::honest_subject();
+  const testing::Subject outputs_alone = [&](const oracle::Call& call) {
+    testing::Answer answer = honest(call);
+    for (const char* name : {"lse", "dq", "dk", "dv", "dsinks", "dattn_mask"})
+      answer.call->call.arrays.erase(name);
+    return answer;
+  };
+  Options options = without_files();
+  options.random_calls = 40;
+  options.law_calls = 30;
+  options.needles = false;
+  const Examination found =
+      testing::examine(outputs_alone, test::whole_scope(oracle::ElementType::float64), options);
+  INFO(testing::in_words(found));
+  CHECK(found.passed());
+  CHECK(found.laws_asked > 200);
+}
+
 TEST_CASE("honest attention is found to be that in every dialect") {
   for (const oracle::RecipeDialect& dialect : oracle::recipe_dialects) {
     CAPTURE(dialect.name);

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -56,6 +57,7 @@ class Answered {
     if (!answer.call) throw NoAnswer(answer.failure);
     answer_ = std::move(*answer.call);
     got_ = oracle::read_problem(answer_.call);
+    if (!got_.log_sum_exp) problem_.log_sum_exp.reset();  // what is not returned is not asked for
     const oracle::Precision claim = oracle::claimed_precision(asked_.call, problem_);
     const oracle::Implementation right = oracle::implementation(problem_);
     oracle::RowEvaluator row(right, claim, oracle::RowEvaluator::Rounds::nothing);
@@ -75,6 +77,7 @@ class Answered {
     return got_.output->got.number(at.batch, at.head, at.row, t);
   }
   double log_sum_exp(RowIndex at) const {
+    if (!got_.log_sum_exp) return std::numeric_limits<double>::quiet_NaN();
     return got_.log_sum_exp->got.number(at.batch, at.head, at.row, 0);
   }
   double allowed(RowIndex at, std::size_t t) const { return row(at).allowed[t]; }
