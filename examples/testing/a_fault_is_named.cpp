@@ -44,7 +44,7 @@ int main() {
   scope.features.causal = scope.features.bottom_right = scope.features.grouped_heads = true;
   const auto found = attest::testing::examine<float>(causal_attention, scope);
   std::puts(in_words(found).c_str());
-  // it is named, and the smallest call has one query and two keys
+  // it is named, and the smallest call has at most two queries and four keys
   const bool named =
       !found.passed() && !found.failures[0].diagnosis.empty() &&
       found.failures[0].diagnosis[0].find("causal mask 1 key too wide") != std::string::npos;
