@@ -242,17 +242,19 @@ class BlockRows {
     // 2 %: what ρ adds to itself and to the sums, and the rounding of this bound
     return {o.high, o.low, 1.02 * (bound + 2 * n * 0x1p-1008 * most) + (4 * n + 16) * smallest};
   }
+  // Σ e_j, as exactly as one exponential.
+  double weight_sum(std::size_t r) const { return rows[r].sum + rows[r].sum_rest; }
   // A lower bound of Σ p|v|, of some of the keys.
   double size(std::size_t r, std::size_t t) const {
     const auto n = static_cast<double>(rows[r].visible);
     const double error = n * 0x1p-76 * (head_->split ? head_->largest(t) : 0);
-    return std::max(
-        0.0, (0.999 * sizes_[r * head_->columns + t] - error) / rows[r].sum - (n + 2) * 0x1p-1022);
+    return std::max(0.0, (0.999 * sizes_[r * head_->columns + t] - error) / weight_sum(r) -
+                             (n + 2) * 0x1p-1022);
   }
   // A lower bound of Σ p² v²; 0 unless squares are wanted.
   double squares(std::size_t r, std::size_t t) const {
-    return wanted_.squares ? 0.999 * squares_[r * head_->columns + t] / (rows[r].sum * rows[r].sum)
-                           : 0;
+    const double sum = weight_sum(r);
+    return wanted_.squares ? 0.999 * squares_[r * head_->columns + t] / (sum * sum) : 0;
   }
   const double* query(std::size_t r) const { return queries_.data() + r * head_->width; }
   // e_j of a key from the row's first to its last; within 2^-14 of itself where it exceeds 2^-62.

@@ -4,11 +4,12 @@
 // What errors of scores add to the tolerance of a row at least: that of the keys of largest weight.
 //
 // Where few keys have most of the weight, errors of their scores are most of the tolerance, and the
-// sums over all keys say little. Notation as in tolerance.hpp and likely_tolerance.hpp; S are some
-// of the visible keys, so that each sum over S is at most the one over all:
-//   worst case   Σ_S p B |v − o|
-//   likely       Σ_S p B' |v − o|, B' what keys share of B, and of the rest, (B − B') + 4 u_s |m|,
-//                Σ_S p² (…)² (v − o)²: with |x| + y >= |m|, and clusters of keys counting for more
+// sums over all keys say little. Notation as in tolerance.hpp and likely_tolerance.hpp, m the
+// largest score, S some of the visible keys, so that each sum over S is at most the one over all:
+//   worst case   Σ_S p B |v − o|, for Δ >= B
+//   likely       Σ_S p B' |v − o|, B' what keys share of B, and, squared,
+//                Σ_S p² (B − B' + 4 u_s |m|)² (v − o)²: y + |x| >= |m|, so that a folded scale adds
+//                2 u_s (y + |x| + max |x|) >= 4 u_s |m| to B, and clusters of keys only add to that
 #pragma once
 #include <attest/oracle/block_enclosure.hpp>
 #include <attest/oracle/precision.hpp>
@@ -46,7 +47,7 @@ class LargestWeights {
     for (std::size_t t = 0; t < head.value_width; ++t) {
       const Enclosure output = block.output(r, t);
       centre_.push_back(output.high);
-      slack_.push_back(2 * output.radius);
+      slack_.push_back(2 * (output.radius + std::fabs(output.low)));
     }
     const double* const query = block.query(r);
     const ScoreLosses::Operand query_operand = losses_.operand(query, head.width);
@@ -67,7 +68,7 @@ class LargestWeights {
                                               product_size * slightly_less, score * slightly_less);
       const double shared = std::min(loss.systematic, loss.biased);
       const double own = std::max(0.0, loss.biased + of_maximum - shared * (1 + 0x1p-30));
-      const double p = 0.999 * block.exponential(r, j) / row.sum;
+      const double p = 0.999 * block.exponential(r, j) / block.weight_sum(r);
       const double* const v = head.values.data() + j * head.columns;
       for (std::size_t t = 0; t < head.value_width; ++t) {
         const double centred = std::max(0.0, std::fabs(v[t] - centre_[t]) - slack_[t]);
@@ -82,7 +83,7 @@ class LargestWeights {
  private:
   static constexpr std::size_t most = 128;  // keys
 
-  // The keys of largest weight, of about the least of them as they come.
+  // The keys of largest weight, by powers of two; of the last power those that come first.
   void choose(const BlockRows& block, std::size_t r) {
     const BlockRow& row = block.rows[r];
     constexpr int powers = 64;
