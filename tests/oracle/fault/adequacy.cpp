@@ -288,3 +288,17 @@ TEST_CASE("an input made to see is adequate, and says how much was looked at") {
       adequacy_of(call_of({2, 4, 2, 64, 256, 64}, normal), {.work = 0x1p22, .tolerance = {}});
   CHECK(part.sampled());
 }
+
+TEST_CASE(
+    "with little time every fault is tried on the last row too, and not more is said than was "
+    "seen") {
+  Example example = call_of({1, 1, 1, 512, 512, 8}, normal);
+  example.call.attributes["causal"] = std::string("top-left");
+  AdequacyOptions little;
+  little.work = 0x1p20;  // 63 rows for some 170 cases
+  const Adequacy found = adequacy_of(example, little);
+  CHECK(found.sampled());
+  CHECK(why(found, "last key dropped") == "shown");  // the last query alone sees it
+  CHECK(why(found, "last tile of keys dropped") == "shown");
+  for (const BlindSpot& spot : found.blind) CHECK(spot.why != "on this input it changes nothing");
+}

@@ -76,7 +76,7 @@ inline std::string two_digits(double x) {
 
 // In words a person can act on.
 inline std::string why_blind(const Problem& p, const InputFacts& facts, const FaultCase& one,
-                             double moved) {
+                             double moved, std::size_t looked_at, std::size_t all_rows) {
   const Fault& fault = *one.fault;
   const auto family = fault.family;
   const bool of_mask = fault.name.find("mask") != std::string_view::npos;
@@ -123,7 +123,9 @@ inline std::string why_blind(const Problem& p, const InputFacts& facts, const Fa
        family == FaultFamily::tiles))
     return "all scores of a row are alike";
   if (p.width() == 1 && family == FaultFamily::scale) return "the width is 1: its root is too";
-  if (moved == 0) return "on this input it changes nothing";
+  if (moved == 0)
+    return looked_at == all_rows ? "on this input it changes nothing"
+                                 : "it changes nothing in the rows looked at";
   return "it moves no output by more than " + two_digits(moved) + " of what is allowed";
 }
 
@@ -160,20 +162,38 @@ ATTEST_ORACLE_INLINE Adequacy adequacy(const Problem& problem, const Precision& 
     }
     return most;
   };
+  // What is left of the work is for the cases that are left: each is tried on rows spread over
+  // those of the evidence. The last comes first: where rows see different keys it sees many.
+  std::size_t cases_left = 0;
+  for (const Fault& fault : faults())
+    cases_left += std::min<std::size_t>(cases_of(fault, problem).size(), 2);
+  const auto rows_for_one = [&] {
+    constexpr double fewest = 3;
+    const double each =
+        std::max(0.0, options.work - evidence.spent) / static_cast<double>(cases_left);
+    return static_cast<std::size_t>(std::min(static_cast<double>(evidence.rows.size()),
+                                             std::max(fewest, each / evidence.row_work())));
+  };
+  const auto row_of = [&](std::size_t n, std::size_t count) -> const detail::EvidenceRow& {
+    const std::size_t last = evidence.rows.size() - 1;
+    return evidence.rows[last - (count < 2 ? 0 : n * last / (count - 1))];
+  };
   for (const Fault& fault : faults()) {
     const std::vector<FaultCase> cases = cases_of(fault, problem);
     if (cases.empty()) continue;
     // a fault with numbers counts once: shown if each of the first few is, blind by the least
     const std::size_t tried = std::min<std::size_t>(cases.size(), 2);
     std::optional<BlindSpot> blind;
+    std::size_t looked_at = 0;
     for (std::size_t n = 0; n < tried && !blind; ++n) {
       const detail::Hypothesis hypothesis{{cases[n]}, {}};
       const Implementation by = evidence.implement(hypothesis);
       RowEvaluator rows(by, claim, evidence.rounds_of(by), evidence.shared());
       detail::ExpectedRow wrong;
       double most = 0;
-      for (const detail::EvidenceRow& row : evidence.rows) {
-        if (evidence.spent > options.work && &row != &evidence.rows.front()) break;
+      looked_at = rows_for_one();
+      for (std::size_t r = 0; r < looked_at; ++r) {
+        const detail::EvidenceRow& row = row_of(r, looked_at);
         evidence.spent += evidence.row_work();
         rows.compute(row.at);
         wrong.take(problem, rows);
@@ -184,12 +204,14 @@ ATTEST_ORACLE_INLINE Adequacy adequacy(const Problem& problem, const Precision& 
         most = std::max(most, moved(whole->right(), whole->expected(hypothesis)));
       if (!(most > 1)) blind = BlindSpot{cases[n], most, {}};
     }
+    cases_left -= tried;
     ++result.applicable;
     if (!blind) {
       ++result.shown;
       continue;
     }
-    blind->why = detail::why_blind(problem, facts, blind->fault, blind->moved);
+    blind->why = detail::why_blind(problem, facts, blind->fault, blind->moved, looked_at,
+                                   evidence.all_rows());
     blind->needs_extremes = evidence.implement({{blind->fault}, {}}).in_claimed_formats;
     result.blind.push_back(std::move(*blind));
   }
