@@ -163,3 +163,15 @@ TEST_CASE("one query over very many keys") {
   CHECK(verdict(builder.floats("out", {1, 1}, {2})) == 0);
   CHECK(verdict(builder.floats("out", {1, 1}, {2.5})) == 1);
 }
+
+TEST_CASE("FlashAttention's lengths are read by either of their names") {
+  for (const char* name : {"seqused_k", "cache_seqlens"}) {
+    CAPTURE(name);
+    auto builder = mean_of_three("flash-attention-2");
+    builder.floats("q", {1, 1, 1, 1}, {0}).floats("k", {1, 1, 3, 1}, {1, 2, 3});
+    builder.integers(name, {1}, {3});
+    CHECK(verdict(builder) == 0);
+    builder.integers(name, {1}, {2});  // then the mean is 1.5
+    CHECK(verdict(builder) == 1);
+  }
+}

@@ -28,7 +28,7 @@ inline constexpr Term flash_attention_2_arrays[] = {
     {"cu_seqlens_q, cu_seqlens_k",
      "(B + 1); then q, k, v and out are (rows, heads, columns), and lse is (heads, rows) or, as "
      "before 2.6, (B, heads, max_seqlen_q)"},
-    {"seqused_k or cache_seqlens", "(B) keys that count"},
+    {"seqused_k, cache_seqlens", "(B) keys that count; one of them"},
     {"block_table", "(B, pages); then k and v are pages of keys"},
 };
 inline constexpr Term flash_attention_3_options[] = {
@@ -44,7 +44,7 @@ inline constexpr Term flash_attention_3_arrays[] = {
     {"cu_seqlens_q, cu_seqlens_k",
      "(B + 1); then q, k, v and out are (rows, heads, columns), and lse is (heads, rows)"},
     {"seqused_q", "(B) queries that count; rows beyond are not written"},
-    {"seqused_k or cache_seqlens", "(B) keys that count"},
+    {"seqused_k, cache_seqlens", "(B) keys that count; one of them"},
     {"page_table", "(B, pages); then k and v are pages of keys"},
 };
 
